@@ -19,7 +19,7 @@ help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
 	@echo 'make test             the quick tests, and a minute of those with real processes'
 	@echo 'make faults           the first minutes of make slow: faults, and ways around the gate'
-	@echo 'make mutations        break each promise in a copy, and name the test that fails'
+	@echo 'make mutations        break each guarantee in a copy, and name the test that fails'
 	@echo 'make check            lint, format, types, layers, generated documentation'
 	@echo 'make docs             regenerate the generated pages of docs/'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
@@ -72,7 +72,7 @@ corpus:
 # The first part of the slow tests: a sample of each fault, walks that look for a way around the gate, and the data and
 # calls of version 0.1.0.
 faults: $(STAMP)
-	$(BIN)/python -m pytest -m '(fault or gate) and not (promise or slow or soak)' -n auto $(PYTEST)
+	$(BIN)/python -m pytest -m '(fault or gate) and not (guarantee or slow or soak)' -n auto $(PYTEST)
 	$(BIN)/python -m pytest -m 'not slow' -n auto tests/compatibility/test_version_0_1_0.py $(PYTEST)
 
 # Properties are tried here with twenty times the examples that they are tried with otherwise.
@@ -82,7 +82,7 @@ slow: $(STAMP)
 		--hypothesis-profile slow -n auto $(PYTEST)
 	$(BIN)/python -m pytest -m 'growth and not soak' -n auto $(PYTEST)
 
-# Takes each promise out of the code, in a copy: a test of make test must notice.
+# Breaks each guarantee in a copy of the code: a test of make test must fail.
 mutations: $(STAMP)
 	$(BIN)/python -m tests.mutations
 

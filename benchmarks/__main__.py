@@ -19,27 +19,27 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks.child import MeasurementFailed, child_environment
+from benchmarks.child import MeasurementFailed, make_child_environment
 from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.reports.page import store_results, write_page
 from benchmarks.reports.report import format_report_table
 from benchmarks.reports.report_rows import compute_report_rows, describe_run, select_measured_rows
 from benchmarks.search.result_lists import ResultListsDiffer
-from benchmarks.stages import STAGES, Bench
+from benchmarks.stages import STAGES, BenchmarkContext
 
 
 def run(root: Path, stages: Sequence[str], report_stage: Callable[[str], None]) -> dict[str, Any]:
     """Run the stages and return the measurements by subject. Remove all temporary files.
 
-    The environment variables of `child_environment` are set in this process too.
+    The environment variables of `make_child_environment` are set in this process too.
 
     Raises CorpusTooSmall, MeasurementFailed, ResultListsDiffer.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-bench-") as folder:
         home = Path(folder)
-        os.environ.update(child_environment(home))
+        os.environ.update(make_child_environment(home))
         report_stage("Making a repository")
-        bench = Bench.create(Corpus.read(root), home)
+        bench = BenchmarkContext.create(Corpus.read(root), home)
         results = bench.describe() | {"stage_seconds": {}}
         for name in stages:
             title, stage = STAGES[name]
@@ -76,8 +76,8 @@ def _parse_stages(text: str) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table; return 1 if a limit was missed, 2 if there is no table.
 
-    There is none if the folder has too little Markdown, a measurement failed, or result lists differ. Store
-    the results of a run without `--only`, and rewrite benchmarks/RESULTS.md from all stored results.
+    No table is printed if the folder has too little Markdown, a measurement failed, or result lists differ.
+    Store the results of a run without `--only`, and rewrite benchmarks/RESULTS.md from all stored results.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.memory import MemorySampler, peak_mb
+from benchmarks.memory import MemorySampler, read_peak_mb
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,7 +22,7 @@ class MeasurementFailed(Exception):
     """A child process or a server failed. The message contains its error."""
 
 
-def child_environment(home: Path) -> dict[str, str]:
+def make_child_environment(home: Path) -> dict[str, str]:
     """Return the environment of a child process, with Docyard's user files in the temporary folder `home`.
 
     Settings of Docyard and Git (`DOCYARD_*`, `GIT_*`) are removed. `PYTHONDONTWRITEBYTECODE` is removed
@@ -49,7 +49,7 @@ def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
         subprocess.Popen(
             command,
             cwd=ROOT,
-            env=child_environment(home),
+            env=make_child_environment(home),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -65,4 +65,4 @@ def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:
 
 if __name__ == "__main__":
     result = import_module(f"benchmarks.{sys.argv[1]}").measure(**json.loads(sys.argv[2]))
-    print(json.dumps({**result, "peak_mb": peak_mb()}))
+    print(json.dumps({**result, "peak_mb": read_peak_mb()}))

@@ -31,7 +31,7 @@ class CorpusTooSmall(Exception):
 
 
 class SectionText(NamedTuple):
-    """A section as input of an engine without a document model. `headings` are those of the ancestors."""
+    """A section for an engine without a document model; `headings` are the titles above the section."""
 
     id: str
     title: str
@@ -59,7 +59,7 @@ class Corpus:
         """Return the total size of the documents in bytes."""
         return sum(map(len, self.documents.values()))
 
-    def section_texts(self) -> Iterator[SectionText]:
+    def read_section_texts(self) -> Iterator[SectionText]:
         """Yield each section with its own text, without subsections."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)

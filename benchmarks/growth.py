@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.child import MeasurementFailed, child_environment, measure
+from benchmarks.child import MeasurementFailed, make_child_environment, measure
 from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.reports import page, plot
 from benchmarks.reports.report_rows import describe_machine
 from benchmarks.search import full_index
-from benchmarks.stages import Bench
+from benchmarks.stages import BenchmarkContext
 
 COPY_COUNT = 3
 EDIT_COUNT = 30
@@ -43,8 +43,8 @@ def measure_point(name: str, corpus: Corpus) -> dict[str, Any]:
     """Measure the time, memory and index size of a build, and the times of queries and edits."""
     with tempfile.TemporaryDirectory(prefix="docyard-growth-") as folder:
         home = Path(folder)
-        os.environ.update(child_environment(home))
-        bench = Bench.create(corpus, home)
+        os.environ.update(make_child_environment(home))
+        bench = BenchmarkContext.create(corpus, home)
         processes = max(full_index.PROCESS_COUNTS)
         index_folder = home / "index"
         build = measure(
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     results = {"machine": describe_machine(), "processes": max(full_index.PROCESS_COUNTS), "points": points}
     page.RESULTS_FOLDER.mkdir(exist_ok=True)
-    (page.RESULTS_FOLDER / f"{page.GROWTH}.json").write_text(json.dumps(results, indent=1) + "\n")
+    (page.RESULTS_FOLDER / f"{page.GROWTH_NAME}.json").write_text(json.dumps(results, indent=1) + "\n")
     if plot.is_matplotlib_installed():
         plot.draw_growth(points, page.PAGE.parent / "growth.svg")
     print(f"Rewrote {page.write_page()}.")

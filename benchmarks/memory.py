@@ -18,7 +18,7 @@ _SAMPLE_INTERVAL_S = 0.02
 _PROC = Path("/proc")
 
 
-def peak_mb(pid: int | None = None) -> float:
+def read_peak_mb(pid: int | None = None) -> float:
     """Return the peak memory of a process so far, in MB. The default is this process.
 
     The value is the highest resident size (proc(5), VmHWM). Without proc(5), the result is 0 for another
@@ -31,12 +31,12 @@ def peak_mb(pid: int | None = None) -> float:
     except (OSError, IndexError, ValueError):
         if pid is not None:
             return 0.0
-        unit = 1 if sys.platform == "darwin" else 1024
+        bytes_per_unit = 1 if sys.platform == "darwin" else 1024
         targets = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        return max(resource.getrusage(target).ru_maxrss for target in targets) * unit / 1e6
+        return max(resource.getrusage(target).ru_maxrss for target in targets) * bytes_per_unit / 1e6
 
 
-def child_pids(pid: int) -> Iterator[int]:
+def list_child_pids(pid: int) -> Iterator[int]:
     """Yield the process ids of the children of a process."""
     for task in (_PROC / str(pid) / "task").glob("*/children"):
         try:
@@ -76,7 +76,7 @@ class MemorySampler:
 
 def _list_process_tree(pid: int) -> Iterator[int]:
     yield pid
-    for child in child_pids(pid):
+    for child in list_child_pids(pid):
         yield from _list_process_tree(child)
 
 

@@ -31,8 +31,11 @@ Results = dict[str, Any]
 
 
 @dataclass
-class Bench:
-    """The input of the stages: the counts of a corpus, a repository made of it, and queries drawn from it."""
+class BenchmarkContext:
+    """The input of the stages: the counts of a corpus, a repository made of it, and queries drawn from it.
+
+    `home` is a folder for temporary files. `is_indexed` is True after the index was built.
+    """
 
     home: Path
     repository: Path
@@ -42,9 +45,9 @@ class Bench:
     is_indexed: bool = field(default=False)
 
     @classmethod
-    def create(cls, corpus: Corpus, home: Path) -> Bench:
+    def create(cls, corpus: Corpus, home: Path) -> BenchmarkContext:
         """Make the repository. Raises CorpusTooSmall."""
-        section_texts = list(corpus.section_texts())
+        section_texts = list(corpus.read_section_texts())
         corpus_counts = {"files": len(corpus.documents), "bytes": corpus.size, "sections": len(section_texts)}
         bench = cls(
             home, home / "repository", section_texts, draw_queries(section_texts, QUERY_COUNT), corpus_counts
@@ -81,17 +84,17 @@ class Bench:
             self.is_indexed = True
 
 
-def _measure_fts5(bench: Bench) -> Results:
+def _measure_fts5(bench: BenchmarkContext) -> Results:
     return {"fts5": fts5.measure(bench.section_texts, bench.query_words, bench.home)}
 
 
-def _measure_tantivy(bench: Bench) -> Results:
+def _measure_tantivy(bench: BenchmarkContext) -> Results:
     if not tantivy.is_installed():
         return {}
     return {"tantivy": tantivy.measure(bench.section_texts, bench.query_words, bench.home)}
 
 
-def _measure_index(bench: Bench) -> Results:
+def _measure_index(bench: BenchmarkContext) -> Results:
     """Return medians of a few builds for each number of processes, and the maximum of memory and bytes.
 
     The memory is that of the builds with a number of processes that a server may use for this corpus.
@@ -116,7 +119,7 @@ def _measure_index(bench: Bench) -> Results:
     return {"index": results}
 
 
-def _measure_queries(bench: Bench) -> Results:
+def _measure_queries(bench: BenchmarkContext) -> Results:
     """Measure warm queries in one process and first queries in several. Raises ResultListsDiffer."""
     warm_results = bench.measure("search.queries", queries=bench.queries)
     runs = [
@@ -137,7 +140,7 @@ def _measure_queries(bench: Bench) -> Results:
     }
 
 
-def _measure_known_items(bench: Bench) -> Results:
+def _measure_known_items(bench: BenchmarkContext) -> Results:
     """Return how often a known item was the first hit, and the mean of 1 / rank.
 
     Return no result if the corpus has too few items.
@@ -154,7 +157,7 @@ def _measure_known_items(bench: Bench) -> Results:
     }
 
 
-def _measure_starts(bench: Bench) -> Results:
+def _measure_starts(bench: BenchmarkContext) -> Results:
     bench.ensure_index()
     return {
         "start": startup.measure_start(bench.repository, bench.home)
@@ -164,12 +167,12 @@ def _measure_starts(bench: Bench) -> Results:
     }
 
 
-def _measure_round_trips(bench: Bench) -> Results:
+def _measure_round_trips(bench: BenchmarkContext) -> Results:
     bench.ensure_index()
     return {"round_trips": startup.measure_pings(bench.repository, bench.home)}
 
 
-def _measure_first_queries(bench: Bench) -> Results:
+def _measure_first_queries(bench: BenchmarkContext) -> Results:
     """Measure first and second runs of queries: in a process, over stdio and over HTTP.
 
     Phrases are measured only in a process.
@@ -184,8 +187,8 @@ def _measure_first_queries(bench: Bench) -> Results:
     }
 
 
-def _measure_sources(bench: Bench) -> Results:
-    """Measure a server of 100 sources, and searches of three sources; none of these for too few items."""
+def _measure_sources(bench: BenchmarkContext) -> Results:
+    """Measure a server of 100 sources, and searches of three sources if the corpus has enough known items."""
     servers = sources.measure_servers(bench.repository, bench.home, bench.draw_query_sets())
     try:
         fusion = sources.measure_fusion(bench.repository, bench.home, bench.section_texts)
@@ -194,7 +197,7 @@ def _measure_sources(bench: Bench) -> Results:
     return {"sources": servers | {"fusion": fusion}}
 
 
-def _measure_edits(bench: Bench) -> Results:
+def _measure_edits(bench: BenchmarkContext) -> Results:
     """Measure edits and searches; compare the result lists with those of a new process and of a rebuild.
 
     Raises ResultListsDiffer.
@@ -214,11 +217,11 @@ def _measure_edits(bench: Bench) -> Results:
     return {"edits": edits | {"equal_list_count": list_count}, "durable_edits": durable_edits}
 
 
-def _measure_links(bench: Bench) -> Results:
+def _measure_links(bench: BenchmarkContext) -> Results:
     return {"links": bench.measure("documents.link_graph", count=EDIT_COUNT)}
 
 
-def _measure_fast_readers(bench: Bench) -> Results:
+def _measure_fast_readers(bench: BenchmarkContext) -> Results:
     """Measure processor times with all fast readers, and without each of them."""
     modes = {"all_readers": None, **{name: name for name in fast_readers.READERS}}
     return {
@@ -229,7 +232,7 @@ def _measure_fast_readers(bench: Bench) -> Results:
     }
 
 
-def _measure_artifact(bench: Bench) -> Results:
+def _measure_artifact(bench: BenchmarkContext) -> Results:
     """Measure an artifact of the repository, and compare its result lists with those of the repository.
 
     Raises ResultListsDiffer.
@@ -250,15 +253,15 @@ def _measure_artifact(bench: Bench) -> Results:
     return {"artifact": build | medians | {"equal_list_count": list_count}}
 
 
-def _measure_git(bench: Bench) -> Results:
+def _measure_git(bench: BenchmarkContext) -> Results:
     return {"git": measure("git.commits", bench.home, folder=bench.home, count=EDIT_COUNT)}
 
 
-def _measure_checkout(bench: Bench) -> Results:
+def _measure_checkout(bench: BenchmarkContext) -> Results:
     return {"checkout": measure("git.checkout", bench.home, folder=bench.home, count=EDIT_COUNT)}
 
 
-def _measure_adversarial_queries(bench: Bench) -> Results:
+def _measure_adversarial_queries(bench: BenchmarkContext) -> Results:
     counts = Counter(
         word for text in bench.section_texts for word in {*text.body.lower().split()} if word.isalpha()
     )
@@ -266,7 +269,7 @@ def _measure_adversarial_queries(bench: Bench) -> Results:
     return {"adversarial_queries": bench.measure("search.adversarial_queries", words=words)}
 
 
-STAGES: Mapping[str, tuple[str, Callable[[Bench], Results]]] = {
+STAGES: Mapping[str, tuple[str, Callable[[BenchmarkContext], Results]]] = {
     "fts5": ("SQLite FTS5", _measure_fts5),
     "tantivy": ("tantivy", _measure_tantivy),
     "index": ("Full index", _measure_index),

@@ -28,25 +28,25 @@ def measure_warm_seconds(call: Callable[[T], object], inputs: Sequence[T]) -> li
         [measure_seconds(lambda: call(value)) for value in inputs]  # noqa: B023
         for _ in range(ROUND_COUNT)
     ]
-    return shortest_times(rounds)
+    return find_shortest_times(rounds)
 
 
-def shortest_times(rounds: Sequence[Sequence[float]]) -> list[float]:
+def find_shortest_times(rounds: Sequence[Sequence[float]]) -> list[float]:
     """Return the shortest time of each input in several rounds with the same inputs."""
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
-def percentile(values: Sequence[float], fraction: float) -> float:
+def compute_percentile(values: Sequence[float], fraction: float) -> float:
     """Return the value that at least a fraction (0 to 1) of all values does not exceed."""
     sorted_values = sorted(values)
     return sorted_values[min(len(sorted_values) - 1, int(fraction * len(sorted_values)))]
 
 
-def p50_p95_ms(values: Sequence[float]) -> dict[str, float]:
+def compute_p50_p95_ms(values: Sequence[float]) -> dict[str, float]:
     """Return the median and the 95th percentile in milliseconds. `values` are in seconds."""
-    return {"p50_ms": percentile(values, 0.5) * 1e3, "p95_ms": percentile(values, 0.95) * 1e3}
+    return {"p50_ms": compute_percentile(values, 0.5) * 1e3, "p95_ms": compute_percentile(values, 0.95) * 1e3}
 
 
-def p50_p95_p99_ms(values: Sequence[float]) -> dict[str, float]:
+def compute_p50_p95_p99_ms(values: Sequence[float]) -> dict[str, float]:
     """Return the median, the 95th and the 99th percentile in milliseconds. `values` are in seconds."""
-    return p50_p95_ms(values) | {"p99_ms": percentile(values, 0.99) * 1e3}
+    return compute_p50_p95_ms(values) | {"p99_ms": compute_percentile(values, 0.99) * 1e3}

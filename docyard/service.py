@@ -16,9 +16,9 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
-    from index.artifacts.frozen import FrozenIndex
+    from index.artifacts.search_index import ArtifactSearchIndex
     from index.service import SearchIndex
-    from index.storage.metadata import Problem
+    from index.storage.metadata import MetadataProblem
     from index.vectors.options import EmbeddingOptions
     from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
@@ -145,12 +145,12 @@ def build_artifact_service(
 ) -> Service:
     """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
-    from index.storage.keys import read_key
+    from index.storage.keys import read_key_file
     from tools.dispatcher import ToolDispatcher
 
     artifacts = Artifacts(
         folder,
-        read_key(key) if key else None,
+        read_key_file(key) if key else None,
         _log_refusal,
         _build_log_progress(),
         _log_problem,
@@ -186,7 +186,7 @@ def build_artifact_service(
     )
 
 
-def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:
+def _explain_distrust(index: ArtifactSearchIndex, key: Path | None) -> str:
     """Return the reason why an artifact's own index is not used."""
     from index.storage.location import SCHEMA_VERSION
 
@@ -224,7 +224,7 @@ def _build_log_progress() -> Progress:
     return report
 
 
-def _log_problem(problem: Problem) -> None:
+def _log_problem(problem: MetadataProblem) -> None:
     log.warning(
         "metadata.json is invalid at %s, and this field is ignored: %s", problem.field, problem.reason
     )

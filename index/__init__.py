@@ -24,7 +24,7 @@ segments/       segments: documents, sections and posting lists as arrays in map
 service.py      the search service: search, passages, metadata and links of one workspace
 snippets.py     snippets: the excerpt of a section with the most words of the query
 source.py       the documents of a commit, and the difference between two commits
-sources/        documentation sources: each has an index of its own, and fails without the others
+sources/        documentation sources: each has an index of its own, and its failure affects no other
 spelling.py     spelling: terms that a misspelt word may mean, by edit distance
 status.py       the status of an index, read without changes to it
 storage/        files of an index other than segments: location, locks, keys, manifest and metadata

@@ -66,7 +66,7 @@ def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, in
     """Return the generation of the results, and the offset at which they continue. Raises InvalidCursor."""
     kind, generation, cursor_digest, offset = verify_token(key, cursor, 4)
     if kind != _SEARCH_KIND:
-        raise _foreign_cursor_error()
+        raise _make_foreign_cursor_error()
     if cursor_digest[:_DIGEST_CHARACTERS] != search_digest:
         raise InvalidCursor(
             "the cursor belongs to a search with another query or other filters", fix=_FIX_RESTART
@@ -74,7 +74,7 @@ def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, in
     return str(generation), int(offset)
 
 
-def stale_cursor_error(
+def make_stale_cursor_error(
     generation: str | None, cause: WorkspaceError, *, is_other_ref: bool = False
 ) -> StaleCursor:
     """Return the error for a cursor of another generation, or, if `is_other_ref` is True, of another ref.
@@ -110,7 +110,7 @@ def verify_token(key: bytes, token: str, count: int) -> list[Any]:
         raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX_RESTART)
     values = json.loads(_unpack_hexadecimal(body))
     if len(values) != count:
-        raise _foreign_cursor_error()
+        raise _make_foreign_cursor_error()
     return list(values)
 
 
@@ -138,7 +138,7 @@ def _unpack_hexadecimal(body: bytes) -> bytes:
     return b"".join((*parts, body[position:]))
 
 
-def _foreign_cursor_error() -> InvalidCursor:
+def _make_foreign_cursor_error() -> InvalidCursor:
     return InvalidCursor("the cursor belongs to another tool", fix=_FIX_RESTART)
 
 

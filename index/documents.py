@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class IndexedDocument:
     """A document at one commit: its bytes, and its sections in order, as offsets in the bytes.
 
-    `facets` has the values by which the sections can be filtered, for each taxonomy key of the document, and
-    `dates` the dates of the front matter, `YYYY-MM-DD`, by key.
+    `facets` has the values by which the sections can be filtered, for each taxonomy key of the document.
+    `dates` has the dates of the front matter, `YYYY-MM-DD`, by key.
     """
 
     path: str
@@ -145,9 +145,9 @@ class SectionRecord(NamedTuple):
 
     @property
     def chunk_id(self) -> str:
-        return chunk_id(self.path, self.key)
+        return format_chunk_id(self.path, self.key)
 
 
-def chunk_id(path: str, key: str) -> str:
+def format_chunk_id(path: str, key: str) -> str:
     """Return the address of a section, which is its id: `guides/retries.md#backoff-strategy`."""
     return f"{path}#{key}"

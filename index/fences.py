@@ -1,7 +1,7 @@
 """Code fences of a section's text, also in lists and quotations (CommonMark 0.31 §4.5, §5).
 
 A regular expression finds fences at the margin. An indented or quoted fence can only be found by the
-parser, which reads the text from the last line before which every list and quotation has ended.
+parser. It reads the text from the last line before which every list and quotation has ended.
 """
 
 from __future__ import annotations

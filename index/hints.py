@@ -19,10 +19,10 @@ from index.analysis.words import STOP_WORDS, TOKEN, WORD, fold, normalize
 from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, replace_leaf
 from index.documents import SectionRecord
 from index.matches import Matcher
-from index.operators import NO_FIELDS, Fields
+from index.operators import NO_FIELDS, QueryFields
 from index.port import MAX_PATH_LENGTH, Query
 from index.query import parse_query
-from index.spelling import compute_edit_distances, is_word
+from index.spelling import can_check_spelling, compute_edit_distances
 from index.storage.metadata import is_listable
 from workspace.nearest import find_nearest
 
@@ -44,7 +44,7 @@ class Hint:
     suggested_queries: tuple[str, ...] = ()
 
 
-def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]] = tuple) -> Hint:
+def build_hint(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]] = tuple) -> Hint:
     """Explain an empty result. `search` searches the same commit; `suggest` returns corrected queries."""
     if not (query.terms or query.condition or query.expansions):
         return _make_hint("the query has no words. Use words that may occur in the documents.")
@@ -246,7 +246,7 @@ def suggest_queries(
     search: Search,
     find_similar_terms: FindSimilarTerms,
     read: Callable[[SectionRecord], str],
-    fields: Fields = NO_FIELDS,
+    fields: QueryFields = NO_FIELDS,
 ) -> tuple[str, ...]:
     """Return corrected queries, the best first; each has hits with the same filters.
 
@@ -285,7 +285,7 @@ def suggest_queries(
 def _find_unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
     """Yield the words of at least four letters that no section contains, as the query spells them."""
     for word in dict.fromkeys(WORD.findall(text)):
-        if len(word) < _MIN_WORD_LENGTH or not is_word(fold(word)):
+        if len(word) < _MIN_WORD_LENGTH or not can_check_spelling(fold(word)):
             continue
         terms = extract_token_terms(word)
         if len(terms) == 1 and terms[0] in query.terms and not search(Query({terms[0]: 1}), 1):
@@ -319,4 +319,6 @@ def _correct_spelling(text: str, spellings: Mapping[str, str]) -> str:
 def _split_into_word_parts(token: str) -> Iterator[str]:
     """Yield the words of a token and the parts of these words, if they consist of letters alone."""
     for word in WORD.findall(normalize(token)):
-        yield from (part for part in dict.fromkeys((word, *JOINT.split(word))) if is_word(fold(part)))
+        yield from (
+            part for part in dict.fromkeys((word, *JOINT.split(word))) if can_check_spelling(fold(part))
+        )

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Progress, Query, Results, State
     from index.segments.generation import IndexSnapshot
-    from index.snippets import Texts
+    from index.snippets import SectionTexts
     from index.source import GitSource
-    from index.status import Status
+    from index.status import IndexStatus
     from index.storage.metadata import Metadata
     from index.whoosh_engine.engine import WhooshEngine
     from workspace.snapshot.snapshot import Snapshot
@@ -67,19 +67,19 @@ class LiveIndex:
         self._candidate_folders: Callable[[str], Iterable[Path]] = lambda name: (
             [folder] if folder else self._list_folders(name)
         )
-        self._index_location = self.new_location()
+        self._index_location = self.create_location()
         self._engine: WhooshEngine | None = None
         self._engine_lock = threading.Lock()
         self._publisher = MetadataPublisher(
-            workspace, self._index_location, lambda: self.engine.peek_state(), self.values
+            workspace, self._index_location, lambda: self.engine.peek_state(), self.count_values
         )
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> SectionTexts:
         """The texts of sections; their module is imported when first used."""
-        from index.snippets import Texts
+        from index.snippets import SectionTexts
 
-        return Texts(self._workspace.git.blob)
+        return SectionTexts(self._workspace.git.blob)
 
     @property
     def engine(self) -> WhooshEngine:
@@ -115,7 +115,7 @@ class LiveIndex:
         return state.commit != self._workspace.tip()
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        """Search the current index. Raises GenerationGone; after IndexDamaged the caller calls `replace`."""
+        """Search the current index. Raises GenerationGone, and IndexDamaged (then call `replace_damaged`)."""
         return self.engine.search(query, offset=offset, limit=limit, generation=generation)
 
     def generation(self, progress: Progress | None = None) -> IndexSnapshot | None:
@@ -132,7 +132,7 @@ class LiveIndex:
         """Rebuild the index next to the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
         return self._publish(self.engine.rebuild(self._make_source(self._workspace.snapshot()), progress))
 
-    def replace(self, damaged: State, progress: Progress | None = None) -> State:
+    def replace_damaged(self, damaged: State, progress: Progress | None = None) -> State:
         """Rebuild a damaged index, unless another call has rebuilt it since its state was read."""
         source = self._make_source(self._workspace.snapshot())
         return self._publish(self.engine.rebuild(source, progress, unless=lambda state: state != damaged))
@@ -149,16 +149,16 @@ class LiveIndex:
         """
         return self._publisher.last_metadata()
 
-    def values(self, state: State) -> dict[str, Mapping[str, int]]:
+    def count_values(self, state: State) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of a state's commit."""
         keys = self._workspace.snapshot(state.commit).config.taxonomy_keys
-        return {key: self.engine.values(key) for key in keys}
+        return {key: self.engine.count_values(key) for key in keys}
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """Return the status of the index, without building, repairing or updating the index."""
         return self.engine.status(self._workspace.tip())
 
-    def new_location(self) -> IndexLocation:
+    def create_location(self) -> IndexLocation:
         """Return a new IndexLocation for the same folders, for data stored next to the index."""
         return IndexLocation(self._index_name, self._candidate_folders)
 

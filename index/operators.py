@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from index.analysis.expansion import MAX_TERM_LENGTH, is_name
+from index.analysis.expansion import MAX_TERM_LENGTH, has_full_term
 from index.analysis.terms import extract_token_terms
 from index.analysis.words import STOP_WORDS, TOKEN, WORD, fold
 from index.conditions import (
@@ -38,7 +38,7 @@ from index.conditions import (
     Negation,
     WordField,
 )
-from index.phrases import split_words
+from index.phrases import split_phrase_words
 from index.port import MAX_PATH_LENGTH, QueryTooBroad
 
 WORD_FIELDS: tuple[WordField, ...] = ("title", "heading")
@@ -63,7 +63,7 @@ _MAX_SIMILAR_LENGTH = 32  # as in `index.spelling`
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class QueryFields:
     """The fields that the documents of a commit define, in addition to words and paths; read only if needed.
 
     `keys` returns the keys of the taxonomy. `has_dates` returns True if a document has a date for a key.
@@ -73,7 +73,7 @@ class Fields:
     has_dates: Callable[[str], bool] = lambda _: False
 
 
-NO_FIELDS = Fields()
+NO_FIELDS = QueryFields()
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Operators:
 
     `text` has no operators and is parsed as words. If `is_boolean` is True, the words, phrases and exclusions
     are also in the condition. `can_select` is True if the condition can select sections without words,
-    because a part of it is positive; the words of `ranking_text` then rank the sections. `expansions` are
+    because a part of it is positive. The words of `ranking_text` then rank the sections. `expansions` are
     prefixes and similar words, which also rank sections. `notes` report invalid operators.
     """
 
@@ -95,7 +95,7 @@ class Operators:
     notes: tuple[str, ...] = ()
 
 
-def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
+def parse_operators(text: str, fields: QueryFields = NO_FIELDS) -> Operators | None:
     """Parse the operators of a query; None if it has none. Raises QueryTooBroad if it is over a limit."""
     if not _TRIGGER.search(text):
         return None
@@ -198,7 +198,7 @@ class _Lexer:
     """A lexer of a query. `notes` report the parts that are searched for as words."""
 
     text: str
-    fields: Fields
+    fields: QueryFields
     notes: list[str] = field(default_factory=list)
     _known_keys: Collection[str] | None = None
 
@@ -387,7 +387,10 @@ class _Lexer:
         return _make_part(match, _Kind.EXPANSION, expansion, _get_literal_word(expansion), expansion)
 
     def _is_excluded(self, start: int, word: str) -> bool:
-        """Return True if a dash excludes the word, which is not a number or a short flag (`index.query`)."""
+        """Return True if a dash excludes the word.
+
+        A dash before a number or a short flag does not exclude it (`index.query`).
+        """
         if word[0] != "-" or not word[1:2].isalpha():
             return False
         if start and not (self.text[start - 1].isspace() or self.text[start - 1] == "("):
@@ -405,7 +408,7 @@ def _is_prefix(text: str) -> bool:
     In scripts without spaces only one character is a prefix. These scripts are indexed by pairs of
     characters, so that a longer text finds its continuations without an operator.
     """
-    return (len(text) == 1 or is_name(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
+    return (len(text) == 1 or has_full_term(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
 
 
 def _can_have_similar_words(text: str) -> bool:
@@ -413,7 +416,7 @@ def _can_have_similar_words(text: str) -> bool:
         len(text) <= _MAX_SIMILAR_LENGTH
         and WORD.fullmatch(text) is not None
         and _JOINING_CHARACTER.search(text) is None
-        and is_name(text)
+        and has_full_term(text)
     )
 
 
@@ -440,7 +443,7 @@ def _make_words(match: re.Match[str], text: str, *, is_negative: bool = False) -
 
 
 def _make_phrase(match: re.Match[str], text: str) -> _Part:
-    words = split_words(text)
+    words = split_phrase_words(text)
     return _make_words_or_phrase(
         match, HasPhrase(words) if words else None, text, is_negative=bool(match["dash"])
     )
@@ -462,7 +465,7 @@ def _make_word_condition(token: str, name: WordField, *, with_stop_words: bool) 
     terms = extract_token_terms(token)
     if not with_stop_words and STOP_WORDS.issuperset(terms):
         return None
-    if len(terms) == 1 or not is_name(token):
+    if len(terms) == 1 or not has_full_term(token):
         return HasWord(name, terms) if terms else None
     return AnyOf((HasWord(name, terms[:1]), HasWord(name, terms[1:])))
 
@@ -499,9 +502,9 @@ _SENTENCE_WORDS = frozenset(
 def _resolve_operators(parts: list[_Part]) -> list[_Part]:
     """Return the parts; AND, OR and NOT become words if their capitals are emphasis, SQL or a heading.
 
-    They are operators only if the query has a letter that is not a capital, and no further stop word in
-    capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a name
-    before a status ("NOT FOUND"). After the end of a sentence, AND and OR begin the next sentence.
+    They are operators only if the query has a letter that is not a capital. It must not have a further stop
+    word in capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a
+    name before a status ("NOT FOUND"). After the end of a sentence, AND and OR begin the next sentence.
     """
     other_texts = [part.query_text for part in parts if part.kind not in _OPERATORS]
     if len(other_texts) == len(parts):

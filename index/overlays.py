@@ -1,9 +1,9 @@
 """Overlays: indexes of commits other than the tip, composed of the index and a difference in memory.
 
-The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
-identified by its commit, and stays valid when the branch and the index change. If most documents of a commit
-differ, or its settings change how documents are read, the overlay has all documents in memory. The most
-recent overlays are cached, and their segments are reused for the next overlay.
+The results of an overlay, with their scores, equal those of an index of its commit. An overlay is therefore
+identified by its commit, and stays valid when the branch and the index change. If too many documents differ,
+or the settings change how documents are read, the overlay has all documents in memory. The most recent
+overlays are cached, and their segments are reused for the next overlay.
 `python -m benchmarks.checks.refs` compares the first search of a commit with the build of a full index.
 
 Documents with equal path, blob, settings and manifests are indexed equally, so cached ones are reused. Only a
@@ -26,7 +26,7 @@ from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.merge import merge
+from index.segments.merge import merge_segments
 from index.segments.store import Store
 from index.source import diff_snapshots, read_documents
 from index.whoosh_engine.engine import Searcher
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from workspace.workspace import Workspace
 
-MAX_SMALL_SECTIONS = 5_000
+MAX_SMALL_OVERLAY_SECTIONS = 5_000
 """The largest number of sections of a small segment; small segments are merged into one."""
 
 _MAX_SECTIONS_PER_REUSED = 8
@@ -94,7 +94,8 @@ def reuse_documents(
         }
         section_count = sum(len(segment.sections_of(document)) for document in reused_documents.values())
         if reused_documents and (
-            segment.size <= MAX_SMALL_SECTIONS or _MAX_SECTIONS_PER_REUSED * section_count >= segment.size
+            segment.size <= MAX_SMALL_OVERLAY_SECTIONS
+            or _MAX_SECTIONS_PER_REUSED * section_count >= segment.size
         ):
             unused_documents = set(range(segment.document_count)) - set(reused_documents.values())
             readers.append(SegmentReader.of(segment, unused_documents))
@@ -116,11 +117,11 @@ def index_documents(
 
 def _merge_small_segments(readers: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
     """Merge the small segments into one without dead documents."""
-    small_readers = [reader for reader in readers if reader.segment.size <= MAX_SMALL_SECTIONS]
+    small_readers = [reader for reader in readers if reader.segment.size <= MAX_SMALL_OVERLAY_SECTIONS]
     if len(small_readers) < 2 and not any(reader.dead_documents for reader in small_readers):
         return tuple(readers)
-    large_readers = [reader for reader in readers if reader.segment.size > MAX_SMALL_SECTIONS]
-    return (*large_readers, SegmentReader.of(merge(small_readers)))
+    large_readers = [reader for reader in readers if reader.segment.size > MAX_SMALL_OVERLAY_SECTIONS]
+    return (*large_readers, SegmentReader.of(merge_segments(small_readers)))
 
 
 def _join_readers_of_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
@@ -195,9 +196,9 @@ class Overlay:
         read = self.live.texts.read
         return self.searcher.search(query, read, offset=offset, limit=limit, generation=generation)
 
-    def values(self) -> dict[str, Mapping[str, int]]:
+    def count_values(self) -> dict[str, Mapping[str, int]]:
         """Count the sections that have each value of each taxonomy key of the commit."""
-        return {key: self.searcher.values(key) for key in self.keys}
+        return {key: self.searcher.count_values(key) for key in self.keys}
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a folded word may mean."""

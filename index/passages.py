@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from index.documents import chunk_id
+from index.documents import format_chunk_id
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.addresses import InvalidAddress, SectionNotFound, resolve_section, split_address
 from workspace.errors import WorkspaceError
@@ -53,7 +53,7 @@ class ChunkNotFound(WorkspaceError):
 
 
 class InvalidChunkId(WorkspaceError):
-    """The id does not have the form `{filepath}` or `{filepath}#{heading-path}`, or is far too long."""
+    """The id is not `{filepath}` or `{filepath}#{heading-path}`, is too long, or has a control character."""
 
     code: ClassVar[str] = "INVALID_CHUNK_ID"
 
@@ -83,7 +83,7 @@ class PassageChunk:
     @property
     def chunk_id(self) -> str:
         """The address of the section."""
-        return chunk_id(self.path, self.key)
+        return format_chunk_id(self.path, self.key)
 
     @property
     def is_cut(self) -> bool:
@@ -141,17 +141,17 @@ def read_passage(
     """
     path, fragment = split_address(requested_id, snapshot.documents)
     if not path or fragment == "":
-        raise _invalid_chunk_id_error(requested_id)
+        raise _make_invalid_chunk_id_error(requested_id)
     match = _find_by_key(snapshot, path, fragment)
     if match is None and (len(requested_id) > MAX_ID_LENGTH or CONTROL.search(requested_id)):
-        raise _invalid_chunk_id_error(requested_id)
+        raise _make_invalid_chunk_id_error(requested_id)
     move: Move | None = None
     match = match or _find_by_alias(snapshot, path, fragment)
     if match is None and moves is not None:
         move = next(_find_candidate_moves(snapshot, requested_id, moves()), None)
         match = _find_by_key(snapshot, move.path, move.fragment) if move else None
     if match is None:
-        raise _chunk_not_found_error(requested_id, _find_nearest_ids(snapshot, path, fragment))
+        raise _make_chunk_not_found_error(requested_id, _find_nearest_ids(snapshot, path, fragment))
     document, target = match
     total = len(document.sections)
     first, last = max(0, target.position - context), min(total, target.position + context + 1)
@@ -225,7 +225,7 @@ def _find_nearest_ids(snapshot: Snapshot, path: str, fragment: str | None) -> li
         return _find_nearest_paths(path, snapshot.documents)
     keys = [section.key for section in snapshot.document(path).sections]
     nearest = (find_nearest(fragment, keys) or keys[:5]) if fragment is not None else []
-    return [chunk_id(path, key) for key in nearest]
+    return [format_chunk_id(path, key) for key in nearest]
 
 
 def _find_nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
@@ -236,7 +236,7 @@ def _find_nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
     return (same_name or find_nearest(path, candidates[:_MAX_COMPARED_PATHS]))[:5]
 
 
-def _chunk_not_found_error(requested_id: str, nearest: list[str]) -> ChunkNotFound:
+def _make_chunk_not_found_error(requested_id: str, nearest: list[str]) -> ChunkNotFound:
     shown_id = (
         requested_id if len(requested_id) <= _MAX_SHOWN_LENGTH else requested_id[:_MAX_SHOWN_LENGTH] + "…"
     )
@@ -248,7 +248,7 @@ def _chunk_not_found_error(requested_id: str, nearest: list[str]) -> ChunkNotFou
     )
 
 
-def _invalid_chunk_id_error(requested_id: str) -> InvalidChunkId:
+def _make_invalid_chunk_id_error(requested_id: str) -> InvalidChunkId:
     shown_id = CONTROL.sub("�", requested_id[:_MAX_SHOWN_LENGTH])
     return InvalidChunkId(
         f"Chunk ID '{shown_id}' is not valid: it must be a file path, or a file path, '#' and a heading path",

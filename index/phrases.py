@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from index.analysis.terms import HEADING_WEIGHT, MAX_WEIGHT, extract_token_terms
-from index.analysis.words import STOP_WORDS, TOKEN, fold, normalize, script_runs_pattern, strip_markup
+from index.analysis.words import STOP_WORDS, TOKEN, fold, get_script_runs_pattern, normalize, strip_markup
 from index.documents import SectionRecord
 
 _JOINERS = "./@:-"  # an underscore or an apostrophe does not split a word
 
 
-def split_words(text: str) -> tuple[str, ...]:
+def split_phrase_words(text: str) -> tuple[str, ...]:
     """Return the words of normalised text as written; in scripts without spaces, runs of characters.
 
     `snake_case`, `don't` and `C++` are words, `node.js` and `std::vector` are two.
@@ -154,9 +154,9 @@ def _pad_words(text: str) -> str:
 
     In scripts without spaces each character counts as a word.
     """
-    words = " ".join(split_words(fold(normalize(text))))
+    words = " ".join(split_phrase_words(fold(normalize(text))))
     if not words.isascii():
-        words = " ".join(script_runs_pattern().sub(_separate_spaceless, words).split())
+        words = " ".join(get_script_runs_pattern().sub(_separate_spaceless, words).split())
     return f" {words} "
 
 

@@ -29,7 +29,7 @@ def process_map(
 
     With 0 processes the work runs in this process. `work`, items and results are pickled. Each process calls
     `initialize` first. Items of a process that fails, is killed or does not respond are run again in this
-    process, so that an error of `work` is raised here.
+    process. An error of `work` is therefore raised here.
     """
     if processes and multiprocessing.parent_process() is None:  # a child process starts no processes
         yield from _map_in_children(work, items, processes, initialize)

@@ -8,7 +8,7 @@ branch; the engine itself never reads Git. A change that it has confirmed is not
     apply               index the changes from one commit to the next, in one step, if the base is unchanged
     rebuild             index a full commit next to the current index, and swap the two
     search              return the best sections for a query, in a fixed order
-    values              count the sections that have each value of a taxonomy key
+    count_values        count the sections that have each value of a taxonomy key
     find_similar_terms  return terms that a misspelt word may mean
     close               close open files; the next call opens them again
 """
@@ -141,14 +141,14 @@ class VectorRanking(Protocol):
 class Query:
     """A parsed query: `terms` are joined by OR, each with its weight; no excluded term may occur.
 
-    Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
+    Every phrase must occur, unless `phrases_first` is set: then sections without the phrases follow.
     A scored phrase need not occur: it counts as one more term.
 
     `filters` has taxonomy keys, each with a value: only documents that have this value, among others, match.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
     With `includes_all_selected`, every selected section is a result, even if it contains none of the terms.
 
-    `sections` are the only sections that match, if it is given.
+    If `sections` is given, only these sections match.
 
     `name_parts` are the terms that occur only as parts of names, such as `api` of `--api-group`.
 
@@ -258,7 +258,7 @@ class Engine(Protocol):
         `generation` is the generation of the earlier pages of the same results.
         """
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         """Count the sections that have each value of a taxonomy key."""
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
@@ -266,8 +266,9 @@ class Engine(Protocol):
 
         The term of the word itself is not returned. The nearest terms are returned: those one edit away, or,
         if there are none, those two edits away. Terms one edit away include the stems of all words one edit
-        away. Terms two edits away have the same first two letters, and `index.spelling.max_edits` must allow
-        two edits. The terms are sorted by the number of sections that contain them, then alphabetically.
+        away. Terms two edits away have the same first two letters, and the word must be long enough for two
+        edits (`index.spelling.compute_max_edits`). The terms are sorted by the number of sections that have
+        them, then alphabetically.
         """
 
     def close(self) -> None: ...

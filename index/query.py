@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from index.analysis.terms import extract_name_parts, extract_token_terms, weigh_query_terms
-from index.analysis.words import STOP_WORDS, TOKEN, normalize, script_runs_pattern, spaceless_pattern
+from index.analysis.words import STOP_WORDS, TOKEN, get_script_runs_pattern, get_spaceless_pattern, normalize
 from index.conditions import HasPhrase, HasWord, list_leaves
-from index.operators import NO_FIELDS, Fields, Operators, parse_operators
-from index.phrases import can_be_scored, split_words
+from index.operators import NO_FIELDS, Operators, QueryFields, parse_operators
+from index.phrases import can_be_scored, split_phrase_words
 from index.port import MAX_PATH_LENGTH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
 
@@ -84,15 +84,15 @@ def find_missing_words(text: str, query: Query, absent_terms: Collection[str]) -
     """Return the words of a query that occur in no section of the index, in the order of the text.
 
     `absent_terms` are the terms of the query that no section contains. A word occurs if its stem does. A name
-    such as `RateLimitError` occurs if it or each of its parts does, and a run of a script without spaces if
-    two adjacent characters of it do. Excluded words and words of stop words, such as "how-to", are never
+    such as `RateLimitError` occurs if it or each of its parts does. A run of a script without spaces occurs
+    if two adjacent characters of it do. Excluded words and words of stop words, such as "how-to", are never
     missing.
     """
     if not absent_terms:
         return ()
     words: dict[str, None] = {}
     for token in TOKEN.findall(normalize(text)):
-        for spaceless_run, other_run in script_runs_pattern().findall(token):
+        for spaceless_run, other_run in get_script_runs_pattern().findall(token):
             whole, *parts = extract_token_terms(spaceless_run or other_run) or ("",)
             if whole not in query.terms or whole not in absent_terms:
                 continue
@@ -128,7 +128,7 @@ def parse_query(
     text: str,
     filters: Mapping[str, str] | None = None,
     path: str | None = None,
-    fields: Fields = NO_FIELDS,
+    fields: QueryFields = NO_FIELDS,
 ) -> Query:
     """Parse a query. Raises EmptyQuery if it is blank, QueryTooBroad if it is over a limit.
 
@@ -140,9 +140,9 @@ def parse_query(
     if len(text) <= MAX_CHARACTERS:
         text = normalize(text)
     if len(text) > MAX_CHARACTERS:
-        raise _too_broad_error("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
+        raise _make_too_broad_error("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
     if path is not None and len(path) > MAX_PATH_LENGTH:
-        raise _too_broad_error(
+        raise _make_too_broad_error(
             "characters in its path", len(path), MAX_PATH_LENGTH, "Filter by a folder, such as guides."
         )
     operators = parse_operators(text, fields) or Operators(text)
@@ -172,10 +172,12 @@ def parse_query(
     leaves = list(list_leaves(condition))
     distinct_phrases = {*parsed_text.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
     if len(distinct_phrases) > MAX_PHRASES:
-        raise _too_broad_error("phrases", len(distinct_phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
+        raise _make_too_broad_error(
+            "phrases", len(distinct_phrases), MAX_PHRASES, "Put fewer phrases in quotes."
+        )
     word_terms = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
     if (count := len(word_terms | terms.keys()) + len(parsed_text.excluded)) > MAX_TERMS:
-        raise _too_broad_error("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
+        raise _make_too_broad_error("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
     scored_phrases: tuple[tuple[str, ...], ...] = ()
     if is_mixed := bool(parsed_text.phrases) and _has_unmarked_terms(operators.text):
         scored_phrases = tuple(filter(can_be_scored, parsed_text.phrases))
@@ -221,7 +223,7 @@ def _parse_marks(text: str) -> _ParsedText:
                 continue
             if term not in STOP_WORDS:
                 excluded[term] = None
-        elif words := split_words(phrase):
+        elif words := split_phrase_words(phrase):
             phrases[words] = None
             continue
         remaining_text.append(text[end : part.start()])
@@ -239,7 +241,7 @@ def _find_excluded_term(text: str, *, is_quoted: bool) -> str | None:
     if len(tokens) == 1:
         [token] = tokens
         terms = extract_token_terms(token)
-        if len(terms) == 1 or spaceless_pattern().search(token) is None:
+        if len(terms) == 1 or get_spaceless_pattern().search(token) is None:
             # One or two ASCII letters are flags, as in `rm -rf`; in other scripts they may be a word.
             return terms[0] if is_quoted or len(token) > 2 or not token.isascii() else None
     elif not tokens or not is_quoted:
@@ -250,5 +252,5 @@ def _find_excluded_term(text: str, *, is_quoted: bool) -> str | None:
     )
 
 
-def _too_broad_error(unit: str, count: int, limit: int, fix: str) -> QueryTooBroad:
+def _make_too_broad_error(unit: str, count: int, limit: int, fix: str) -> QueryTooBroad:
     return QueryTooBroad(f"the query has {count:,} {unit} (limit {limit:,})", fix=fix, limit=limit)

@@ -13,9 +13,9 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from index.cursors import StaleCursor, stale_cursor_error
-from index.hints import Hint, explain_empty, suggest_queries
-from index.operators import NO_FIELDS, Fields
+from index.cursors import StaleCursor, make_stale_cursor_error
+from index.hints import Hint, build_hint, suggest_queries
+from index.operators import NO_FIELDS, QueryFields
 from index.port import GenerationGone, NotIndexed, Query, QueryTooBroad, Results
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import is_listable
@@ -43,7 +43,7 @@ class SearchRequest(NamedTuple):
 
     text: str
     query: Query
-    fields: Fields
+    fields: QueryFields
     offset: int
     limit: int
     generation: str | None
@@ -103,10 +103,10 @@ def search_commit(
                 return response._replace(is_stale=False)
     overlay = overlays.get_or_create(snapshot, progress)
     try:
-        _check_filter_values(request.query, overlay.values)
+        _check_filter_values(request.query, overlay.count_values)
         results = overlay.search(request.query, request.offset, request.limit, request.generation)
     except GenerationGone as error:
-        raise stale_cursor_error(request.generation, error, is_other_ref=True) from error
+        raise make_stale_cursor_error(request.generation, error, is_other_ref=True) from error
     if results.hits or request.offset:
         return SearchResponse(results, None)
     return SearchResponse(results, _make_hint(overlay, request, results))
@@ -118,13 +118,13 @@ def _search_live(
     query, _, offset, limit, generation = request[1:]
     try:
         try:
-            _check_filter_values(query, lambda: live.values(update_result.state))
+            _check_filter_values(query, lambda: live.count_values(update_result.state))
             return live.search(query, offset, limit, generation)
         except IndexDamaged:
-            live.replace(update_result.state, progress)
+            live.replace_damaged(update_result.state, progress)
             return live.search(query, offset, limit, generation)
     except GenerationGone as error:
-        raise stale_cursor_error(generation, error) from error
+        raise make_stale_cursor_error(generation, error) from error
 
 
 def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
@@ -159,7 +159,7 @@ class SearchTarget(Protocol):
 
 
 def explain_empty_results(
-    target: SearchTarget, text: str, query: Query, generation: str, fields: Fields = NO_FIELDS
+    target: SearchTarget, text: str, query: Query, generation: str, fields: QueryFields = NO_FIELDS
 ) -> Hint | None:
     """Return a hint on the empty result of a query, parsed from `text`.
 
@@ -173,7 +173,7 @@ def explain_empty_results(
         return suggest_queries(text, query, search, target.find_similar_terms, target.text, fields)
 
     try:
-        return explain_empty(query, search, suggest)
+        return build_hint(query, search, suggest)
     except QueryTooBroad:  # a search for the hint took too long
         return TOO_SLOW_HINT
     except (GenerationGone, NotIndexed, IndexDamaged):
@@ -211,10 +211,10 @@ def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, 
                 known=list(values),
             )
         if value not in values[key]:
-            raise _unknown_value_error(key, value, values[key])
+            raise _make_unknown_value_error(key, value, values[key])
 
 
-def _unknown_value_error(key: str, value: str, counts: Mapping[str, int]) -> UnknownFilterValue:
+def _make_unknown_value_error(key: str, value: str, counts: Mapping[str, int]) -> UnknownFilterValue:
     listable_values = [
         name for name in sorted(counts, key=lambda name: (-counts[name], name)) if is_listable(name)
     ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from index.passages import Passage
     from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection, VectorRanking
     from index.segments.generation import SegmentReader
-    from index.status import Status
+    from index.status import IndexStatus
     from index.storage.metadata import Metadata
     from index.vectors.related import RelatedSection
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
@@ -185,7 +185,7 @@ class SearchIndex:
         raises IndexBusy, IndexUnwritable or IndexDamaged.
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
-        from index.operators import Fields
+        from index.operators import QueryFields
         from index.query import find_missing_words, parse_query
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
@@ -197,9 +197,9 @@ class SearchIndex:
         # The changes are those up to one commit, which is therefore fixed before the search.
         snapshot = self._workspace.at(ref) if has_since or (ref and not ref.isspace()) else None
         if snapshot is None:
-            fields = Fields(self.keys, lambda key: self._has_dates(key, progress))
+            fields = QueryFields(self.taxonomy_keys, lambda key: self._has_dates(key, progress))
         else:
-            fields = Fields(
+            fields = QueryFields(
                 lambda: snapshot.config.taxonomy_keys,
                 lambda key: self._overlays.get_or_create(snapshot, progress).searcher.has_dates(key),
             )
@@ -328,7 +328,7 @@ class SearchIndex:
         file_tree = OverlayFileTree(snapshot)
         paths = {link.path for link in resolve_outgoing(file_tree, document) if link.path is not None}
         with suppress(WorkspaceError):  # another process writes the graph, or the disk is full
-            if (records := self.links.records(snapshot, document.path)) is not None:
+            if (records := self.links.find_records(snapshot, document.path)) is not None:
                 paths.update(link.source for link in resolve_backlinks(file_tree, document, records))
         return paths
 
@@ -389,7 +389,7 @@ class SearchIndex:
 
         self._live.preload()
 
-    def get(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
+    def read_passage(self, chunk_id: str, context: int = 0, ref: str | None = None) -> Passage:
         """Return a section with its neighbours in the file; an old address is resolved to the new one.
 
         `ref` names the commit to read; None is the tip. Raises ChunkNotFound, InvalidChunkId, and the errors
@@ -429,20 +429,20 @@ class SearchIndex:
             configured = None
         return format_corpus_description(configured, self._workspace.repository_name)
 
-    def keys(self) -> Mapping[str, str | None]:
+    def taxonomy_keys(self) -> Mapping[str, str | None]:
         """Return the keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""
         return self._workspace.snapshot().config.taxonomy_keys
 
-    def values(self) -> Mapping[str, Mapping[str, int]]:
+    def count_taxonomy_values(self) -> Mapping[str, Mapping[str, int]]:
         """Return the number of sections for each value of each key; no values without an index."""
         state = self._live.engine.serving_state()
-        return self._live.values(state) if state is not None else {}
+        return self._live.count_values(state) if state is not None else {}
 
     def sweep(self) -> int:
         """Remove the files of dead writers; return the number of removed entries. Raises IndexBusy."""
         return self._live.sweep()
 
-    def status(self) -> Status:
+    def status(self) -> IndexStatus:
         """Return the status of the index, without changing it."""
         return self._live.status()
 
@@ -462,16 +462,16 @@ class SearchIndex:
         """The graph of the links between documents. It follows the branch independently of the index."""
         from index.link_graph.graph import LinkGraph
 
-        return LinkGraph(self._workspace, self._live.new_location())
+        return LinkGraph(self._workspace, self._live.create_location())
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to some paths, as `InboundLinks` requires."""
+        """Return the documents that may link to some paths, as `InboundLinkFinder` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
     def read_source(self, hit: Hit) -> bytes:
         """Return the Markdown of a hit with its heading; empty if its blob was lost after indexing."""
         try:
-            return self._live.texts.data(hit.blob, hit.start, hit.end)
+            return self._live.texts.read_range(hit.blob, hit.start, hit.end)
         except DamagedRepository:
             return b""
 

@@ -1,7 +1,7 @@
 """Snippets: the excerpt of a section that best shows its match, in its own words and case.
 
-`Texts` caches the blobs that it reads from Git, because consecutive queries often show sections of the same
-documents. A blob's id is a digest of its bytes, so a cached blob is never outdated. The display texts of
+`SectionTexts` caches the blobs that it reads from Git, because consecutive queries often show sections of the
+same documents. A blob's id is a digest of its bytes, so a cached blob is never outdated. The display texts of
 sections are not cached: most queries find sections that no earlier query found, and a text is prepared in
 microseconds.
 """
@@ -85,8 +85,8 @@ def _find_match(text: str, matcher: Matcher) -> int:
 def _find_best_window(offsets: Sequence[int], terms: Sequence[frozenset[str]]) -> int:
     """Return the offset of the first word of the best window among words with terms; 0 without words.
 
-    A better window must contain more words than the current best has different terms. If the current best
-    has every term, it must have more occurrences. Windows with too few words for this are skipped.
+    A better window has more different terms or, with equally many, more occurrences. Windows with too few
+    words to be better are skipped.
     """
     if not offsets:
         return 0
@@ -191,10 +191,10 @@ BLOB_CACHE_BYTES = 16_000_000
 """Bytes of cached blobs; the least recently used are dropped first."""
 
 
-class Texts:
-    """A cache of the texts of sections. Safe to use from threads.
+class SectionTexts:
+    """A reader of the texts of sections, with a cache of blobs. Safe to use from threads.
 
-    `read_blob` returns the bytes of a blob by its id. `data` raises the errors of `read_blob`; `read`
+    `read_blob` returns the bytes of a blob by its id. `read_range` raises the errors of `read_blob`; `read`
     treats the text of a damaged blob as empty.
     """
 
@@ -210,7 +210,7 @@ class Texts:
         except DamagedRepository:
             return b""
 
-    def data(self, blob: str, start: int, end: int) -> bytes:
+    def read_range(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""
         last_blob, data = self._last_blob
         if last_blob != blob:
@@ -220,7 +220,7 @@ class Texts:
         return bytes(data[start:end])
 
     def _read_section(self, record: SectionRecord) -> bytes:
-        body = self.data(record.blob, record.body, record.end)
+        body = self.read_range(record.blob, record.body, record.end)
         if record.start == record.heading_start:
             return body
-        return self.data(record.blob, record.start, record.heading_start) + body
+        return self.read_range(record.blob, record.start, record.heading_start) + body

@@ -85,8 +85,8 @@ def _read_indexed_document(
     return IndexedDocument(path, blob, "", {}, b"", ())
 
 
-_MAX_INCREMENTAL = 300
-"""Up to this number of changed documents, an incremental change is always faster than a rebuild."""
+_MAX_INCREMENTAL_DOCUMENTS = 300
+"""Up to this number of changed documents, the index is changed and not rebuilt."""
 
 
 class Difference(NamedTuple):
@@ -123,7 +123,7 @@ def diff_snapshots(old: Snapshot, new: Snapshot, document_count: int | None = No
     }
     change_count = len(upserts) + len(deletes)
     if (
-        change_count > _MAX_INCREMENTAL
+        change_count > _MAX_INCREMENTAL_DOCUMENTS
         and change_count > (len(new.documents) if document_count is None else document_count) / 3
     ):
         return None

@@ -28,7 +28,7 @@ _MIN_LENGTH_FOR_TWO_EDITS = 6
 _MAX_LENGTH = 32
 
 
-def is_word(word: str) -> bool:
+def can_check_spelling(word: str) -> bool:
     """Return True if the spelling of a folded word is checked: it has only letters, and at most 32.
 
     Vowel signs and other marks on a letter count as letters, as in Devanagari.
@@ -36,7 +36,7 @@ def is_word(word: str) -> bool:
     return len(word) <= _MAX_LENGTH and word[:1].isalpha() and all(category(sign)[0] in "LM" for sign in word)
 
 
-def max_edits(word: str) -> int:
+def compute_max_edits(word: str) -> int:
     """Return the largest allowed number of edits: two for a word of six letters or more, else one."""
     return 2 if len(word) >= _MIN_LENGTH_FOR_TWO_EDITS else 1
 
@@ -73,17 +73,17 @@ def compute_edit_distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
             )
             np.minimum(cell, row[position] + 1, out=cell)
             if number and position:
-                swapped = (letters[position - 1] == code) & (letters[position] == codes[number - 1])
-                cell = np.where(swapped, np.minimum(cell, row_before_previous[position - 1] + 1), cell)
+                is_swapped = (letters[position - 1] == code) & (letters[position] == codes[number - 1])
+                cell = np.where(is_swapped, np.minimum(cell, row_before_previous[position - 1] + 1), cell)
             row.append(cell)
     return np.array(row)[sizes, np.arange(count)]
 
 
 def find_similar_terms(statistics: Statistics, word: str, limit: int) -> tuple[str, ...]:
     """Return at most `limit` terms of live sections that a folded word may mean (`index.port.Engine`)."""
-    if not is_word(word):
+    if not can_check_spelling(word):
         return ()
-    distances = _find_distances(statistics, word, max_edits(word))
+    distances = _find_distances(statistics, word, compute_max_edits(word))
     for distance in sorted(set(distances.values())):
         counts = {
             term: _count_sections(statistics, term) for term in distances if distances[term] == distance
@@ -93,14 +93,14 @@ def find_similar_terms(statistics: Statistics, word: str, limit: int) -> tuple[s
     return ()
 
 
-def find_terms_within(
+def find_terms_within_distance(
     statistics: Statistics, word: str, max_distance: int, field: str = TEXT
 ) -> tuple[str, ...]:
     """Return the term of a folded word, and a field's terms at most `max_distance` edits away, sorted.
 
     Terms two edits away begin with the word's first two letters. Some terms may not be in any segment.
     """
-    distances = _find_distances(statistics, word, max_distance, field) if is_word(word) else {}
+    distances = _find_distances(statistics, word, max_distance, field) if can_check_spelling(word) else {}
     return tuple(
         sorted({stem(word), *(term for term, distance in distances.items() if distance <= max_distance)})
     )

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from index.port import State
-from index.storage.location import SCHEMA_VERSION, Location
+from index.storage.location import SCHEMA_VERSION, IndexFolder
 from index.storage.locking import is_locked
-from index.storage.manifest import IndexDamaged, read_manifest
+from index.storage.manifest import IndexDamaged, read_index_manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class IndexStatus:
     """The status of an index: its folder (None for one in memory), number of segments, and size in bytes.
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
@@ -35,13 +35,15 @@ class Status:
         return self.state is not None and self.state.commit == self.tip
 
 
-def read_status(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
+def read_status(
+    location: IndexFolder | None, tip: str | None, state: State | None, segments: int
+) -> IndexStatus:
     """Return the status of the index in a location. `state` is None if it is missing or damaged."""
     if location is None:
-        return Status(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
+        return IndexStatus(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
     folder = location.current()
     is_busy = is_locked(location.lock)
-    return Status(
+    return IndexStatus(
         folder=location.folder,
         schema=SCHEMA_VERSION,
         tip=tip,
@@ -51,18 +53,18 @@ def read_status(location: Location | None, tip: str | None, state: State | None,
         is_damaged=folder is not None and state is None,
         blocked=location.find_blocked_files(),
         # The unfinished files of an active writer cannot be distinguished from those of a dead writer.
-        leftovers=() if is_busy else tuple(entry.name for entry in find_leftovers(location)),
+        leftovers=() if is_busy else tuple(entry.name for entry in find_index_leftovers(location)),
         is_busy=is_busy,
     )
 
 
-def find_leftovers(location: Location) -> list[Path]:
+def find_index_leftovers(location: IndexFolder) -> list[Path]:
     """List the files of dead writers in a location and in the folder of its current index."""
     folder = location.current()
-    leftovers = location.leftovers(keep=folder)
+    leftovers = location.list_leftovers(keep=folder)
     if folder is not None:
         try:
-            leftovers += read_manifest(folder).leftovers(folder)
+            leftovers += read_index_manifest(folder).list_leftovers(folder)
         except IndexDamaged:
             return leftovers
     return leftovers

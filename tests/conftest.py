@@ -51,23 +51,24 @@ sys.addaudithook(_record_process)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Add to each unmarked test the cost mark of its folder."""
+    """Add the mark of its folder to each test that would otherwise be a quick test."""
     for item in items:
         path = item.path.relative_to(_ROOT).as_posix()
         for folder, mark in _MARKS_BY_FOLDER.items():
-            if path.startswith(f"{folder}/") and not _is_marked(item):
+            if path.startswith(f"{folder}/") and _is_quick(item):
                 item.add_marker(mark)
 
 
-def _is_marked(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(cost) for cost in (*_COST_MARKS, *_SEPARATE_SUITES))
+def _is_quick(item: pytest.Item) -> bool:
+    """Return True if a test has neither a cost mark nor the mark of a separate suite."""
+    return not any(item.get_closest_marker(mark) for mark in (*_COST_MARKS, *_SEPARATE_SUITES))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Disable fsync in quick tests; `tests/faults` tests power loss."""
+    """Run a quick test without fsync, and record the processes that it starts. Other tests run unchanged."""
     _started_processes.clear()
-    if _is_marked(item):
+    if not _is_quick(item):
         return (yield)
 
     def record_and_start(process: BaseProcess) -> None:
@@ -84,7 +85,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail an unmarked test that started a process."""
+    """Fail a quick test that started a process."""
     yield
-    if _started_processes and not _is_marked(item):
+    if _started_processes and _is_quick(item):
         pytest.fail(f"a quick test started {_started_processes[0]}: mark it with pytest.mark.process")

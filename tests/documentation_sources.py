@@ -1,4 +1,4 @@
-"""Documentation sources for tests: a file of sources over small repositories in one folder."""
+"""Documentation sources for tests: a sources file, and the two small repositories that it names."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ description = "Step-by-step tutorials and examples"
 
 
 def write_sources_file(folder: Path, text: str = TWO_SOURCES) -> Path:
-    """Write the file of sources into a folder."""
+    """Write the file `sources.toml` into a folder, and return its path."""
     file = folder / "sources.toml"
     file.write_text(text, encoding="utf-8")
     return file
 
 
 def open_test_sources(file: Path) -> Sources:
-    """Open the sources of a file, with clones and indexes next to it."""
+    """Open the sources of a sources file, with clones and indexes in the folder of the file."""
     folders = SourceFolders(file.parent, file.parent / "clones", file.parent / "indexes")
     return Sources(read_sources_file(file), folders)

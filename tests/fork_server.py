@@ -1,4 +1,4 @@
-"""Python processes with preloaded imports of the server: `python_command()` replaces `sys.executable`.
+"""Python processes with preloaded imports of the server: `build_python_command()` replaces `sys.executable`.
 
 Imports take most of the time of a server's start. One process runs the imports and forks a child for each
 start. The child has the descriptors, arguments, environment and folder of the requesting process, and runs
@@ -6,7 +6,7 @@ start. The child has the descriptors, arguments, environment and folder of the r
 `test_stdio.py` and `test_late_imports.py`.
 
     python -m tests.fork_server serve SOCKET  runs the imports, and forks until its input ends
-    python tests/fork_server.py run SOCKET …  represents the forked child: forwards signals and the exit code
+    python tests/fork_server.py run SOCKET …  is the child's proxy: forwards signals, and exits like the child
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PRELOADED_MODULES = (
     "tools.dispatcher",
 )
 _MAX_REQUEST_BYTES = 1 << 20  # a request contains arguments and an environment
-_NUMBER_BYTES = 4  # bytes of a process id or an exit code on the socket
+_INTEGER_BYTES = 4  # of a process id or an exit code on the socket
 
 
-def python_command() -> list[str]:
+def build_python_command() -> list[str]:
     """Return the start of a command that accepts the arguments of `python`: `-m MODULE …` or a script."""
     if not hasattr(os, "fork"):
         return [sys.executable]
@@ -102,10 +102,10 @@ def _serve_request(connection: socket.socket) -> None:
     if child:
         for descriptor in (0, 1, 2, *descriptors):
             os.close(descriptor)
-        connection.sendall(child.to_bytes(_NUMBER_BYTES, "big"))
-        threading.Thread(target=_kill_with_representative, args=(connection, child), daemon=True).start()
+        connection.sendall(child.to_bytes(_INTEGER_BYTES, "big"))
+        threading.Thread(target=_kill_with_proxy, args=(connection, child), daemon=True).start()
         _, status = os.waitpid(child, 0)
-        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_NUMBER_BYTES, "big", signed=True))
+        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(_INTEGER_BYTES, "big", signed=True))
         os._exit(0)
     connection.close()
     for number, descriptor in enumerate(descriptors):
@@ -118,8 +118,8 @@ def _serve_request(connection: socket.socket) -> None:
     _run_main(**json.loads(data))
 
 
-def _kill_with_representative(connection: socket.socket, child: int) -> None:
-    """Kill the forked child if its representative was killed, because SIGKILL cannot be forwarded."""
+def _kill_with_proxy(connection: socket.socket, child: int) -> None:
+    """Kill the forked child if its proxy was killed, because SIGKILL cannot be forwarded."""
     if not connection.recv(1):
         os.kill(child, signal.SIGKILL)
 
@@ -148,30 +148,30 @@ def _run_main(arguments: list[str], environment: dict[str, str], folder: str) ->
 
 
 def run(path: str, arguments: list[str]) -> int:
-    """Request a forked child that runs the arguments, and return its exit code."""
+    """Request a forked child that runs the arguments; return its exit code, or exit by its signal."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
         data = json.dumps(request).encode() + b"\n"
         sent_count = socket.send_fds(connection, [data], [0, 1, 2])
         connection.sendall(data[sent_count:])
-        child = int.from_bytes(_receive_number(connection), "big")
+        child = int.from_bytes(_receive_integer(connection), "big")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: os.kill(child, number))
         # Only the forked child may have the pipes open.
         for descriptor in (0, 1, 2):
             os.close(descriptor)
-        code = int.from_bytes(_receive_number(connection), "big", signed=True)
+        code = int.from_bytes(_receive_integer(connection), "big", signed=True)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 
 
-def _receive_number(connection: socket.socket) -> bytes:
+def _receive_integer(connection: socket.socket) -> bytes:
     data = b""
-    while len(data) < _NUMBER_BYTES:
-        chunk = connection.recv(_NUMBER_BYTES - len(data))
+    while len(data) < _INTEGER_BYTES:
+        chunk = connection.recv(_INTEGER_BYTES - len(data))
         if not chunk:
             raise SystemExit("the forking process has exited")
         data += chunk

@@ -1,4 +1,4 @@
-"""A decorator that runs all cases of a test as one item, because an item costs more time than most cases."""
+"""A decorator that runs all cases of a test as one pytest item; an item takes longer than most cases."""
 
 from __future__ import annotations
 

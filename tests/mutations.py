@@ -1,9 +1,9 @@
-"""Break each promise by a mutation of a copy of the source, and name the first test that fails.
+"""Break each guarantee by a mutation of a copy of the source, and name the first test that fails.
 
-    python -m tests.mutations [WORD…]    tries only mutations whose promise contains one of these words
+    python -m tests.mutations [WORD…]    tries only mutations whose guarantee contains one of these words
 
-A mutation replaces a text that occurs once in its source file. If the text no longer occurs,
-`test_mutations.py` fails, and the mutation must be updated for the present code.
+A mutation replaces a text that occurs exactly once in its source file. If the code has changed so that this
+is not true, `test_mutations.py` fails, and the mutation must be updated.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _FILES = ("pyproject.toml", "README.md", "CHANGELOG.md")
 
 
 class Mutation(NamedTuple):
-    """A promise, the file that implements it, the text to replace, its replacement, and the tests to run."""
+    """A guarantee, the file that implements it, the text to replace, the new text, and the tests to run."""
 
-    promise: str
+    guarantee: str
     file: str
     old: str
     new: str
@@ -39,7 +39,7 @@ MUTATIONS = (
     Mutation(
         "writer lock",
         "workspace/publishing/locks.py",
-        "        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
+        "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         "        pass\n",
         ("tests/workspace/publishing/test_publishing.py", "tests/workspace/publishing/test_recovery.py"),
     ),
@@ -91,15 +91,15 @@ MUTATIONS = (
     Mutation(
         "complete files are on the disk before the commit",
         "workspace/publishing/checkout.py",
-        "                stream.flush()\n                os.fsync(handle)\n",
+        "                stream.flush()\n                os.fsync(descriptor)\n",
         "                stream.flush()\n",
         ("tests/faults",),
     ),
     Mutation(
         "objects are checked immediately before the branch moves",
         "workspace/publishing/publish.py",
-        "            objects.protect()\n            self._ensure_branch_ref().move(ref)\n",
-        "            self._ensure_branch_ref().move(ref)\n",
+        "            objects.protect()\n            self._ensure_branch_ref().move(ref_name)\n",
+        "            self._ensure_branch_ref().move(ref_name)\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(
@@ -152,14 +152,14 @@ MUTATIONS = (
         ("tests/tools/test_dispatcher.py",),
     ),
     Mutation(
-        "a failed response after a commit is a success",
+        "a call that fails after its commit is reported as a success",
         "tools/dispatcher.py",
         "                    answer = build_committed_answer(record, error, self.offers)\n",
         "                    raise\n",
         ("tests/tools/test_after_commit.py",),
     ),
     Mutation(
-        "a failed step after a commit does not change the response",
+        "a step that fails after the commit adds only a caveat",
         "workspace/publishing/after_commit.py",
         "        record.caveats.append(f",
         "        raise\n        record.caveats.append(f",
@@ -281,7 +281,7 @@ MUTATIONS = (
     Mutation(
         "renames and moves update links",
         "workspace/writing/plan.py",
-        "    updates = update_links(before, after, offset_map, inbound_links or ScannedInboundLinks())\n",
+        "    updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())\n",
         "    from workspace.links.updates import NO_UPDATES\n\n    updates = NO_UPDATES\n",
         ("tests/workspace/links",),
     ),
@@ -455,7 +455,7 @@ MUTATIONS = (
     Mutation(
         "an answer of a server of sources fits the budget of its call",
         "tools/retrieval/dispatcher.py",
-        "                limit = narrowed\n",
+        "                limit = narrowed_limit\n",
         "                limit = int(limit)\n",
         ("tests/tools/retrieval/test_search_documentation.py",),
     ),
@@ -498,11 +498,11 @@ MUTATIONS = (
 
 
 def main(words: list[str]) -> int:
-    """Try the mutations, print the failed test for each, and return 1 if no test failed for one of them."""
+    """Try the mutations, and print the failed test for each; return 1 if a mutation fails no test."""
     mutations = [
-        mutation for mutation in MUTATIONS if not words or any(word in mutation.promise for word in words)
+        mutation for mutation in MUTATIONS if not words or any(word in mutation.guarantee for word in words)
     ]
-    assert mutations, f"no promise contains one of these words: {', '.join(words)}"
+    assert mutations, f"no guarantee contains one of these words: {', '.join(words)}"
     for mutation in mutations:
         if (mismatch := describe_mismatch(mutation)) is not None:
             sys.exit(mismatch)
@@ -513,13 +513,13 @@ def main(words: list[str]) -> int:
             shutil.copytree(ROOT / name, copy / name)
         for name in _FILES:
             shutil.copy2(ROOT / name, copy / name)
-        print("| promise | failed test | seconds |\n|---|---|--:|", flush=True)
+        print("| guarantee | failed test | seconds |\n|---|---|--:|", flush=True)
         for number, mutation in enumerate(mutations, 1):
             start = time.monotonic()
             failed_test = try_mutation(copy, mutation, number)
             missed_count += failed_test is None
             print(
-                f"| {mutation.promise} | {failed_test or '**nothing**'} | {time.monotonic() - start:.0f} |",
+                f"| {mutation.guarantee} | {failed_test or '**nothing**'} | {time.monotonic() - start:.0f} |",
                 flush=True,
             )
     return 1 if missed_count else 0
@@ -528,9 +528,9 @@ def main(words: list[str]) -> int:
 def describe_mismatch(mutation: Mutation) -> str | None:
     """Return the reason why a mutation does not match the present code, or None."""
     if missing_tests := [test for test in mutation.tests if not (ROOT / test).exists()]:
-        return f"{mutation.promise}: {missing_tests[0]} does not exist"
+        return f"{mutation.guarantee}: {missing_tests[0]} does not exist"
     count = (ROOT / mutation.file).read_text("utf-8").count(mutation.old)
-    return None if count == 1 else f"{mutation.promise}: {mutation.file} contains the text {count} times"
+    return None if count == 1 else f"{mutation.guarantee}: {mutation.file} contains the text {count} times"
 
 
 def try_mutation(copy: Path, mutation: Mutation, number: int) -> str | None:

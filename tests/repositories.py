@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 }
 
 
-def git_environment() -> dict[str, str]:
+def build_git_environment() -> dict[str, str]:
     """Return the environment of the git program, without the user's configuration."""
     return {**os.environ, **_ENVIRONMENT}
 
@@ -53,7 +53,7 @@ class Repo:
         result = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
-            env=git_environment(),
+            env=build_git_environment(),
             capture_output=True,
             text=True,
             check=False,
@@ -71,10 +71,10 @@ class Repo:
 
     def commit(self, files: Mapping[str, str | bytes], message: str = "A person's commit") -> str:
         """Write files, commit everything, and return the commit's id."""
-        self._commit(files, message)
+        self._write_and_commit(files, message)
         return self.head()
 
-    def _commit(self, files: Mapping[str, str | bytes], message: str) -> None:
+    def _write_and_commit(self, files: Mapping[str, str | bytes], message: str) -> None:
         self.write(files)
         repository = self._open()
         if repository is None or _needs_git(repository):
@@ -132,11 +132,11 @@ _UNSUPPORTED_SETTINGS = (
 
 
 def _needs_git(repository: pygit2.Repository) -> bool:
-    """Return True if libgit2 would commit differently from the git program."""
+    """Return True if libgit2 might commit differently from the git program."""
     folder = Path(repository.path)
     return (
         any(name.startswith(_GIT_VARIABLE_PREFIXES) for name in os.environ)
-        or any(any(folder.glob(state)) for state in _UNSUPPORTED_FILES)
+        or any(any(folder.glob(pattern)) for pattern in _UNSUPPORTED_FILES)
         or any(name in repository.config for name in _UNSUPPORTED_SETTINGS)
         or any(os.access(hook, os.X_OK) for hook in Path(repository.workdir, ".git", "hooks").glob("*"))
         or any(Path(repository.workdir).rglob(".gitattributes"))
@@ -151,8 +151,8 @@ FILES: Mapping[str, str] = {
 
 
 @cache
-def _empty_git_dir() -> Path:
-    """Return the `.git` folder of `git init` without sample hooks, a template for copies."""
+def _create_git_dir_template() -> Path:
+    """Create a `.git` folder with `git init`, without sample hooks, as a template for copies."""
     folder = tempfile.TemporaryDirectory(prefix="repository-")
     atexit.register(folder.cleanup)
     repo = Repo(Path(folder.name))
@@ -173,14 +173,14 @@ def create_empty_repository(path: Path, *options: str) -> Repo:
         repo.git("config", "user.name", NAME)
         repo.git("config", "user.email", EMAIL)
     else:
-        shutil.copytree(_empty_git_dir(), path / ".git")
+        shutil.copytree(_create_git_dir_template(), path / ".git")
     return repo
 
 
 def create_repository(path: Path, files: Mapping[str, str | bytes] = FILES) -> Repo:
     """Make a repository with one commit of these files on the branch `main`, checked out."""
     repo = create_empty_repository(path)
-    repo._commit(files, "First")
+    repo._write_and_commit(files, "First")
     return repo
 
 

@@ -1,4 +1,7 @@
-"""Builders of repositories and checkouts in every layout and configuration that Docyard supports."""
+"""Builders of repositories and checkouts in every layout and configuration that Docyard supports.
+
+The name of a builder describes its shape, and is the id of the shape in tests.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ class Shape:
     def repo(self) -> Repo:
         return Repo(self.work_tree or self.open_path)
 
-    def workspace(self) -> Workspace:
+    def open_workspace(self) -> Workspace:
         return Workspace.open(self.open_path, branch=self.branch, durable=False)
 
     def tip(self) -> str:

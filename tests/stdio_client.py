@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 60.0  # seconds to wait for an expected message or exit
 
 Message = dict[str, Any]
-ProtocolVersion = Literal["auto", "legacy"]
+ProtocolMode = Literal["auto", "legacy"]
 
 REQUEST_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -41,12 +41,21 @@ INITIALIZE: Message = {
 }
 
 
-def server_environment() -> dict[str, str]:
+def build_server_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def serve_command(repo: Path, *options: str) -> list[str]:
-    return [*fork_server.python_command(), "-m", "docyard", "serve", "-C", str(repo), "--no-fsync", *options]
+def build_serve_command(repo: Path, *options: str) -> list[str]:
+    return [
+        *fork_server.build_python_command(),
+        "-m",
+        "docyard",
+        "serve",
+        "-C",
+        str(repo),
+        "--no-fsync",
+        *options,
+    ]
 
 
 def encode_line(message: Mapping[str, Any]) -> bytes:
@@ -54,12 +63,12 @@ def encode_line(message: Mapping[str, Any]) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
-def encode_call(number: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
-    """Return a call of a tool as a line of JSON, with a progress token if `progress` is true."""
+def encode_call(request_id: int, tool: str, arguments: object, *, progress: bool = False) -> bytes:
+    """Return a call of a tool as a line of JSON. If `progress` is true, its id is also a progress token."""
     params: Message = {"name": tool, "arguments": arguments}
     if progress:
-        params["_meta"] = {"progressToken": number}
-    return encode_line({"id": number, "method": "tools/call", "params": params})
+        params["_meta"] = {"progressToken": request_id}
+    return encode_line({"id": request_id, "method": "tools/call", "params": params})
 
 
 HANDSHAKE = (encode_line(INITIALIZE), encode_line({"method": "notifications/initialized"}))
@@ -78,7 +87,7 @@ class RawClient:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=server_environment() if variables is None else variables,
+            env=build_server_environment() if variables is None else variables,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -150,7 +159,7 @@ class RawClient:
         self._stdout.close()
 
     def wait_for_exit(self) -> tuple[int, str]:
-        """Wait for a server to exit; return its exit code and its standard error."""
+        """Wait for the server to exit; return its exit code and standard error. Kill it at the timeout."""
         try:
             code = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -172,15 +181,15 @@ class RawClient:
 @asynccontextmanager
 async def connect(
     command: Sequence[str],
-    protocol: ProtocolVersion = "auto",
+    protocol: ProtocolMode = "auto",
     *,
     name: str = "tester",
     variables: Mapping[str, str] | None = None,
     receive: Callable[[Any], Awaitable[None]] | None = None,
     log: TextIO | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect the SDK's client. `receive` handles the messages to a `legacy` client."""
-    env = dict(server_environment() if variables is None else variables)
+    """Start a server and yield the SDK's client. `receive` handles messages if `protocol` is `legacy`."""
+    env = dict(build_server_environment() if variables is None else variables)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
     async with Client(
         stdio_client(parameters, errlog=log) if log else stdio_client(parameters),

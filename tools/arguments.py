@@ -124,7 +124,7 @@ def _parse_boolean(value: object) -> object:
 
 
 Integer = Annotated[int, BeforeValidator(_parse_integer)]
-# A definition is short: it leaves out the keywords of a schema that are None here.
+# Definitions must be short, so `_simplify` leaves out keywords with the value None.
 WITHOUT_DEFAULT: dict[str, JsonValue] = {"default": None}
 Natural = Annotated[int, Field(ge=0, json_schema_extra={"minimum": None}), BeforeValidator(_parse_integer)]
 

@@ -1,4 +1,4 @@
-"""The name of an author in answers: agents are named as agents."""
+"""The name of an author in answers, with the client that wrote."""
 
 from __future__ import annotations
 

@@ -71,9 +71,13 @@ def complete_section(context: Context, typed_text: str, arguments: Mapping[str, 
         or any(folded_text in value.casefold() for value in candidates.values)
     ):
         return candidates
-    keys_by_title = [section.key for section in document.sections if folded_text in section.title.casefold()]
+    keys_with_matching_title = [
+        section.key for section in document.sections if folded_text in section.title.casefold()
+    ]
     return (
-        Candidates(tuple(keys_by_title[:MAX_CANDIDATES]), len(keys_by_title)) if keys_by_title else candidates
+        Candidates(tuple(keys_with_matching_title[:MAX_CANDIDATES]), len(keys_with_matching_title))
+        if keys_with_matching_title
+        else candidates
     )
 
 

@@ -14,7 +14,7 @@ from tools.budgets.fit import run_within_budget, shorten_answer
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.caveats import add_sync_status
 from tools.compatibility.near_names import resolve_near_names
-from tools.errors import error_response, escape_invisible
+from tools.errors import build_error_response, escape_invisible
 from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
 from workspace.config.taxonomy import PARAMETER_PREFIX
@@ -68,7 +68,7 @@ class Dispatcher(Protocol):
 
     def offers(self, name: str) -> bool: ...
 
-    def names(self) -> frozenset[str]: ...
+    def tool_names(self) -> frozenset[str]: ...
 
     def context(self, client: str = "") -> Context: ...
 
@@ -130,9 +130,9 @@ class ToolDispatcher:
         toolsets: Iterable[str] | None,
         text_tokens: int | None = None,
     ) -> ToolDispatcher:
-        """Return a dispatcher of reading tools for a replaced index; each call uses one index to its end.
+        """Return a dispatcher of reading tools for an index that is replaced; each call uses only one index.
 
-        `get_latest` returns the index that a list of tools describes; it is not read.
+        `get_latest` returns the index that a list of tools describes; only its metadata is read.
         """
         index = get_latest()
         dispatcher = cls(index.workspace, index, toolsets, True, text_tokens)
@@ -151,12 +151,12 @@ class ToolDispatcher:
         definitions = [
             {
                 "name": tool.name,
-                **tool.title_field(),
+                **tool.build_title_field(),
                 "description": tool.describe(context) if tool.describe else tool.description,
                 "inputSchema": tool.schema(context, self._get_schema(tool))
                 if tool.schema
                 else self._get_schema(tool),
-                "annotations": tool.annotations(),
+                "annotations": tool.build_annotations(),
             }
             for tool in self._tools.values()
         ]
@@ -205,7 +205,7 @@ class ToolDispatcher:
             try:
                 served_index = self._get_current_index()
                 context = self._build_context(served_index, client, progress, seen_texts, person, max_tokens)
-                fields, hints = resolve_near_names(tool, fields, context.index.keys)
+                fields, hints = resolve_near_names(tool, fields, context.index.taxonomy_keys)
                 if issubclass(tool.arguments, ReadingArguments):
                     budget = context.text_tokens  # of the error for an invalid limit
                     budget = _read_budget(tool, context, fields)
@@ -221,7 +221,7 @@ class ToolDispatcher:
                 else:
                     raise
                 if served_index is not None:
-                    answer = _complete(served_index.workspace, hints, answer)
+                    answer = _complete_answer(served_index.workspace, hints, answer)
             if budget is not None:
                 answer = shorten_answer(answer, budget)
             if tool.writes:
@@ -232,7 +232,7 @@ class ToolDispatcher:
         """Return True if a tool of this name is offered."""
         return name in self._tools
 
-    def names(self) -> frozenset[str]:
+    def tool_names(self) -> frozenset[str]:
         """Return the names of the tools that are offered."""
         return frozenset(self._tools)
 
@@ -261,12 +261,12 @@ class ToolDispatcher:
         ref = (arguments.get("proposal") if tool.writes else None) or arguments.get("ref")
         snapshot = _read_snapshot(served_index.workspace, ref) if served_index else None
         moves = served_index.workspace.moves if served_index else None
-        data = error_response(error, tool, arguments, snapshot, moves=moves, offered_tools=self._tools)
+        data = build_error_response(error, tool, arguments, snapshot, moves=moves, offered_tools=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
         if self._call_form.arguments:
             data["example"] = {**data["example"], **self._call_form.arguments}
-        if tool.shape_error:
-            data.update(tool.shape_error(arguments))
+        if tool.build_error_fields:
+            data.update(tool.build_error_fields(arguments))
         text = escape_invisible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
@@ -334,7 +334,7 @@ def add_hints(answer: Answer, hints: Sequence[str]) -> Answer:
     return replace(answer, data={**answer.data, "hints": [*hints, *answer.data.get("hints", ())]})
 
 
-def _complete(workspace: Workspace, hints: Sequence[str], answer: Answer) -> Answer:
+def _complete_answer(workspace: Workspace, hints: Sequence[str], answer: Answer) -> Answer:
     """Return an answer with further hints, and with the sync status of the branch."""
     return run_with_caveat(
         lambda: add_sync_status(add_hints(answer, hints), workspace),
@@ -347,7 +347,7 @@ def _run_and_complete(
     tool: Tool, arguments: Mapping[str, object], record: CommitRecord, hints: Sequence[str], context: Context
 ) -> Answer:
     """Run a tool, and return its answer with hints and the sync status."""
-    return _complete(context.workspace, hints, _run(tool, arguments, record, context))
+    return _complete_answer(context.workspace, hints, _run(tool, arguments, record, context))
 
 
 def _read_budget(tool: Tool, context: Context, arguments: Mapping[str, object]) -> int:
@@ -358,7 +358,7 @@ def _read_budget(tool: Tool, context: Context, arguments: Mapping[str, object]) 
 
 
 def _get_limit_name(tool: Tool, context: Context, arguments: Mapping[str, object] | None = None) -> str:
-    """Return the name of a tool's parameter `max_tokens`, which differs if a key of the taxonomy has it.
+    """Return the name of a tool's parameter `max_tokens`, which differs if a taxonomy key has this name.
 
     With arguments, the keys are read only if the arguments need it.
     """

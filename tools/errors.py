@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_DETAIL_CHARACTERS = 500
 _TEXT_TYPES = (str, str | None)
 
-# Line ends, tabs, and joiners, which are parts of emoji and of words in several scripts.
+# Line feeds, tabs, and joiners, which are parts of emoji and of words in several scripts.
 _UNESCAPED_CHARACTERS = frozenset("\n\t\u200c\u200d")
 _MAX_DETAIL_ITEMS = 50
 _MAX_TITLE_CHARACTERS = 100  # of a proposal in an example
@@ -62,7 +62,7 @@ def build_ref_argument(ref: str | None) -> dict[str, str]:
     return {"ref": ref} if ref and ref.strip() else {}
 
 
-def error_response(
+def build_error_response(
     error: WorkspaceError,
     tool: Tool,
     arguments: Mapping[str, object],
@@ -90,7 +90,7 @@ def error_response(
     # The `ref` of a writing tool is a source of text, not the commit to read.
     ref = arguments.get("proposal" if tool.writes else "ref") or proposal_id
     read_ref = ref if isinstance(ref, str) else None
-    if fix := add_list_call(
+    if fix := add_suggested_call(
         choose_error_fix(error, is_cut=is_cut), error.suggestion_source, offered_tools, read_ref
     ):
         data["fix"] = _truncate(escape_invisible(fix))
@@ -216,7 +216,7 @@ def _truncate(value: object) -> Any:
             return value
 
 
-_LIST_PHRASES = {
+_CALL_PHRASES = {
     HintKind.DOCUMENTS: "See the documents with",
     HintKind.SECTIONS: "See its sections with",
     HintKind.TASKS: "See its tasks with",
@@ -225,20 +225,23 @@ _LIST_PHRASES = {
 }
 
 
-def add_list_call(
+def add_suggested_call(
     fix: str, source: SuggestionSource | None, offered_tools: Container[str], ref: str | None = None
 ) -> str:
-    """Return a fix with the call of an offered tool that lists the valid names at a ref."""
+    """Return a fix with a call of an offered tool.
+
+    The call lists the valid names at a ref, or creates the missing document.
+    """
     if source is None:
         return fix
-    for tool, arguments in _suggest_list_calls(source):
+    for tool, arguments in _suggest_calls(source):
         if tool in offered_tools:
-            return f"{fix} {_LIST_PHRASES[source.kind]} {call(tool, **arguments, **build_ref_argument(ref))}."
+            return f"{fix} {_CALL_PHRASES[source.kind]} {call(tool, **arguments, **build_ref_argument(ref))}."
     return fix
 
 
-def _suggest_list_calls(source: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the calls that list the valid names, best first."""
+def _suggest_calls(source: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the calls that list the valid names, best first, or that create a missing document."""
     match source.kind:
         case HintKind.DOCUMENTS:
             yield "list_documents", {}
@@ -316,7 +319,7 @@ class TextBudget:
 
 
 def get_error_details(error: WorkspaceError) -> dict[str, object]:
-    """Return the details of an error except its texts."""
+    """Return the details of an error except its texts and internal flags."""
     return {name: value for name, value in error.details.items() if name not in _EXCLUDED_DETAILS}
 
 

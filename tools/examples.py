@@ -22,7 +22,7 @@ _ADDRESS_ERRORS = frozenset(("SECTION_NOT_FOUND", "TASK_NOT_FOUND", "INVALID_ADD
 
 
 def correct_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """Return an example whose document and sections exist; a missing sibling is omitted."""
+    """Return an example whose document and sections exist; after an address error, without siblings."""
     example, document = _correct_document(example, snapshot)
     if error.code in _ADDRESS_ERRORS:
         example = {field: value for field, value in example.items() if field not in ("before", "after")}

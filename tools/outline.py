@@ -57,7 +57,7 @@ _MIN_ENTRY_TOKENS = 30
 
 
 class Outline(NamedTuple):
-    """A part of an outline. `end` is the number of the section with which the next part begins."""
+    """A part of an outline. `end` is the position of the section with which the next part begins."""
 
     entries: dict[str, Any]
     end: int
@@ -104,7 +104,7 @@ def _shorten_entry(entry: dict[str, Any], tokens: int) -> dict[str, Any]:
     return entry
 
 
-def list_extra_titles(
+def list_titles_not_in_addresses(
     document: Document, first_index: int = 0, end: int = MAX_ENTRIES_SHOWN + 1
 ) -> dict[str, str]:
     """Return the titles of the sections whose addresses do not contain their titles, by address."""
@@ -212,19 +212,19 @@ def describe_related(
 
 
 def _find_backlinks(read_context: ReadContext, document: Document) -> list[DocumentLink] | None:
-    """Return the links to a document; None if they are not indexed yet.
+    """Return the links to a document; None if they are not indexed yet, or cannot be read.
 
-    The link graph covers the branch, not other refs.
+    The link graph covers commits near the tip of the branch.
     """
     from index.link_graph.backlinks import resolve_backlinks
     from workspace.links.file_tree import OverlayFileTree
 
     graph, snapshot = read_context.context.index.links, read_context.snapshot
     try:
-        records = graph.records(snapshot, document.path)
+        records = graph.find_records(snapshot, document.path)
         if records is None and read_context.ref is None:
             graph.update_in_background(snapshot).join(_GRAPH_TIMEOUT_S)
-            records = graph.records(snapshot, document.path)
+            records = graph.find_records(snapshot, document.path)
     except WorkspaceError:  # such as a lock of another process, or a full disk
         return None
     return None if records is None else resolve_backlinks(OverlayFileTree(snapshot), document, records)

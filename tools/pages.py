@@ -127,7 +127,7 @@ def count_fitting_entries(entries: Iterable[object], tokens: int) -> int:
     return count
 
 
-def count_characters_at_most(text: str, tokens: int) -> int:
+def count_surely_fitting_characters(text: str, tokens: int) -> int:
     """Return how many of the first characters of a text surely have at most `tokens` tokens."""
     size = min(len(text), tokens * _MAX_CHARACTERS_PER_TOKEN)
     while size and (count := measure_text(text[:size])) > tokens:

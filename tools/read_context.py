@@ -51,7 +51,7 @@ class ReadContext(NamedTuple):
         """Return a call of a reading tool for a next step, at the same ref."""
         return call(tool, **arguments, **build_ref_argument(self.ref))
 
-    def build_call_for_rest(self, tool: str, **arguments: object) -> Call:
+    def build_continuation_call(self, tool: str, **arguments: object) -> Call:
         """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
         rest_call = call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
         return self.context.call_form.convert(rest_call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import add_list_call
+from tools.errors import add_suggested_call
 from tools.next_steps import suggest_list_call, suggest_view_call
 from tools.tool import Answer, NextStep
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
 
     from tools.tool import Call, CallArguments, Context, Data, Tool
-    from workspace.writing.idempotency import RecordedRequest, Request
+    from workspace.writing.idempotency import KeyedRequest, RecordedRequest
     from workspace.writing.plan import Plan, PlanStep
 
-# The digest of a call excludes the key, a flag that is false in every commit, and the raw operations.
+# The digest of a call excludes the key, `dry_run` (false in every commit), and the unparsed operations.
 _EXCLUDED_FIELDS = frozenset(("idempotency_key", "dry_run", "operations"))
 
 
@@ -25,17 +25,17 @@ def make_request(
     arguments: CallArguments,
     operations: Sequence[CallArguments] | None,
     build_result: Callable[[Plan], Mapping[str, object]],
-) -> Request:
+) -> KeyedRequest:
     """Return the request of a call for storage; `operations` are those of a batch, None for a single call.
 
     Raises InvalidKey, and LimitExceeded for arguments that are nested too deeply.
     """
-    from workspace.writing.idempotency import Request, compute_digest
+    from workspace.writing.idempotency import KeyedRequest, compute_call_digest
 
     canonical_arguments = {name: value for name, value in arguments.items() if name not in _EXCLUDED_FIELDS}
     if operations is not None:
         canonical_arguments["operations"] = operations
-    return Request(key, compute_digest(tool.name, canonical_arguments), build_result)
+    return KeyedRequest(key, compute_call_digest(tool.name, canonical_arguments), build_result)
 
 
 def strip_for_replay(
@@ -48,7 +48,7 @@ def strip_for_replay(
         return {"success": True, **build_data(step)}
     assert step.error is not None, "a batch with a rolled back operation is not committed"
     error = step.error
-    fix = add_list_call(error.fix, error.suggestion_source, offered_tools)
+    fix = add_suggested_call(error.fix, error.suggestion_source, offered_tools)
     return {
         "success": False,
         "error": error.message,

@@ -55,9 +55,10 @@ def render_planned_diff(result: WriteResult) -> str:
 def describe_diff(
     context: Context, result: WriteResult, returned_diff: ReturnedDiff, operation_count: int
 ) -> Data:
-    """Return the requested diff of a write as the field `diff`; an empty mapping if no diff is requested.
+    """Return the requested diff of a write as the field `diff`; an empty mapping without a diff.
 
-    A short diff that is not small is `diff_omitted`. The diff of a retry is that of the earlier commit.
+    `diff_omitted` replaces a short diff that would be too long. The diff of a retry is that of the earlier
+    commit.
     """
     if returned_diff == "none":
         return {}
@@ -101,7 +102,7 @@ def _list_committed_changes(workspace: Workspace, commit: str) -> Iterator[_Chan
 
 def _render_full_diff(changes: Iterable[_Change]) -> str:
     """Return changes as a unified diff, truncated if it is too long."""
-    from workspace.diff.unified import format_section_diff
+    from workspace.diff.unified import format_unified_diff
 
     parts: list[str] = []
     remaining_characters = _MAX_FULL_CHARACTERS
@@ -111,7 +112,7 @@ def _render_full_diff(changes: Iterable[_Change]) -> str:
             break
         old_name = "/dev/null" if change.old_data is None else f"a/{change.path}"
         new_name = "/dev/null" if change.data is None else f"b/{change.path}"
-        diff = format_section_diff(change.old_data, change.data, max_chars=remaining_characters)
+        diff = format_unified_diff(change.old_data, change.data, max_chars=remaining_characters)
         parts.append(f"--- {old_name}\n+++ {new_name}\n{diff}\n")
         remaining_characters -= len(parts[-1])
     return "".join(parts)
@@ -130,7 +131,7 @@ def _render_short_diff(changes: Iterable[_Change], max_characters: int) -> str |
 
 
 def _join_renames(changes: list[_Change]) -> list[_Change]:
-    """Return the changes with each removed document joined to the new document that has most of its lines."""
+    """Return the changes; a removed document is joined to a new one that shares half of its lines."""
     removed_changes = [change for change in changes if change.data is None]
     joined_changes: list[_Change] = []
     for change in changes:
@@ -156,7 +157,7 @@ def _is_rename(removed: _Change, created: _Change) -> bool:
 
 
 def _count_text_lines(data: bytes) -> Counter[bytes]:
-    """Return the lines of a document with text, without its front matter, and their numbers."""
+    """Count the distinct lines of a document, without blank lines and its front matter."""
     lines = [line.strip() for line in _split_lines(data)]
     if lines and lines[0] == b"---" and b"---" in lines[1:]:
         lines = lines[lines.index(b"---", 1) + 1 :]
@@ -173,11 +174,11 @@ def _render_short_change(change: _Change) -> Iterator[str]:
     elif change.old_data is None and len(change.data) > _MAX_CREATED_BYTES:
         yield f"{change.path} (created)\n"
         return
-    from workspace.diff.unified import find_spans
+    from workspace.diff.unified import find_line_runs
 
     old, new = _split_lines(change.old_data), _split_lines(change.data)
     last_address = None
-    for old_start, old_end, new_start, new_end in find_spans(old, new):
+    for old_start, old_end, new_start, new_end in find_line_runs(old, new):
         address = (
             _find_address(change.path, change.read_document(), new, new_start)
             if new_start < new_end

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CallArguments = Mapping[str, object]
 
-# Their names say enough, and each byte of a definition is sent in every conversation.
+# Their names need no explanation, and each byte of a definition is sent in every conversation.
 _TOOLS_WITHOUT_TITLE = ("get_doc", "search_docs")
 
 
@@ -39,7 +39,8 @@ class Tool:
     caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
     `schema` completes the input schema from the workspace; `lists_taxonomy` is True if it needs the index.
     `rename_parameters` returns the names of parameters whose own names are keys of the taxonomy.
-    `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
+    `build_error_fields` returns extra fields that a contract requires of an error; `error_text` returns its
+    text.
     """
 
     name: str
@@ -58,16 +59,16 @@ class Tool:
     rename_parameters: Callable[[Context], Mapping[str, str]] | None = None
     describe: Callable[[Any], str] | None = None
     correct: Callable[[dict[str, Any], WorkspaceError, Snapshot], dict[str, Any]] | None = None
-    shape_error: Callable[[CallArguments], Mapping[str, object]] | None = None
+    build_error_fields: Callable[[CallArguments], Mapping[str, object]] | None = None
     error_text: Callable[[WorkspaceError], str] | None = None
 
-    def title_field(self) -> dict[str, str]:
+    def build_title_field(self) -> dict[str, str]:
         """Return the title of the definition; empty if the title only repeats the name, as hosts show it."""
         title_words = [word.rstrip("s") for word in self.title.lower().split() if word not in ("a", "the")]
         name_words = [word.rstrip("s") for word in self.name.split("_")]
         return {} if self.name in _TOOLS_WITHOUT_TITLE or title_words == name_words else {"title": self.title}
 
-    def annotations(self) -> dict[str, bool]:
+    def build_annotations(self) -> dict[str, bool]:
         """Return the hints of the protocol.
 
         `idempotentHint` is left out if it is false, its default, or without meaning (MCP 2025-11-25, "Tool

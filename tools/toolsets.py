@@ -50,7 +50,7 @@ def parse_toolsets(
 ) -> tuple[str, ...] | None:
     """Return the toolsets of a list or a comma-separated text; None for None (the defaults).
 
-    Raises UnknownToolset with the nearest name.
+    Raises UnknownToolset for an unknown name, and for an empty list.
     """
     if names is None:
         return None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.open import NewProposal
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.proposal import Proposal
-    from workspace.writing.idempotency import Request
+    from workspace.writing.idempotency import KeyedRequest
     from workspace.writing.write import WriteResult
 
 _MAX_NAMES = 20
@@ -34,7 +34,7 @@ class WriteTarget(NamedTuple):
 
     `call_context` is the context of the call. `protected` are the paths that caused the redirection.
     `earlier_result` is the result of an earlier call with the same key, if its proposal has ended since.
-    `is_new` is True if the call itself opened the proposal with a title.
+    `is_new` is True if the call requested a new proposal.
     """
 
     call_context: Context
@@ -99,7 +99,7 @@ def identify_actor(context: Context, tool: str) -> Actor:
     return Actor(author, tool, context.client, context.person)
 
 
-def target_proposal(context: Context, name: str, request: Request | None) -> WriteTarget:
+def target_proposal(context: Context, name: str, request: KeyedRequest | None) -> WriteTarget:
     """Return the write target for a named proposal; a retry gets the earlier result of an ended proposal.
 
     Raises ProposalNotFound, ProposalEnded, KeyReused.
@@ -120,7 +120,7 @@ def target_proposal(context: Context, name: str, request: Request | None) -> Wri
         return WriteTarget(context, context, proposal, earlier_result=earlier_result)
 
 
-def has_proposal_for_request(context: Context, request: Request | None) -> bool:
+def has_proposal_for_request(context: Context, request: KeyedRequest | None) -> bool:
     """Return True if an earlier call with the same key opened a proposal, or wrote to one."""
     return request is not None and context.workspace.proposal_actions().has_proposal_for(request)
 

@@ -2,7 +2,7 @@
 
 The answer has a short diff, so that a client need not read the written text again. A dry run shows the diff,
 and whether the write would become a proposal. The index is updated to a new commit before the answer, so that
-a search finds the new text immediately; if the index cannot be updated, the answer has a hint.
+a search finds the new text immediately. If the index cannot be updated, the answer has a hint.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tools.arguments import (
     read_operations,
     remove_nulls,
 )
-from tools.errors import complete_new_proposal, error_response
+from tools.errors import build_error_response, complete_new_proposal
 from tools.retries import make_request, replay, strip_for_replay
 from tools.returned_diff import ReturnedDiff, describe_diff, render_planned_diff
 from tools.tool import Answer, Data, NextStep
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.history.moved_addresses import Moves
     from workspace.proposals.actions.open import NewProposal
-    from workspace.writing.idempotency import Request
+    from workspace.writing.idempotency import KeyedRequest
     from workspace.writing.plan import Plan, PlanStep
     from workspace.writing.write import WriteResult
 
 NOT_SEARCHABLE = "not searchable yet"
 
 
-def update_index_to(context: Context, commit: str | None) -> list[str]:
+def update_index_after_commit(context: Context, commit: str | None) -> list[str]:
     """Update the index to the tip of the served branch; return a hint if a commit is not searchable yet.
 
     An index of a later commit contains the commit. A failure of the index also becomes a hint; the next
@@ -133,10 +133,14 @@ class Writer:
     build: Callable[[Context, CallArguments], Operation]
     success_fields: Mapping[str, object]
     next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep | None]
-    enrich: Callable[[WriteResult, PlanStep], Data] | None = None
+    build_extra_fields: Callable[[WriteResult, PlanStep], Data] | None = None
 
     def run(self, context: Context, arguments: CallArguments) -> Answer:
-        """Run a call that writes, and return its answer. Raises WorkspaceError for an invalid single call."""
+        """Run a call that writes, and return its answer.
+
+        Raises WorkspaceError for invalid fields of the call. Invalid operations of a batch, or of a call with
+        a key, are reported in the answer.
+        """
         arguments = remove_nulls(arguments)
         options = read_arguments(
             _Options, {key: value for key, value in arguments.items() if key in _OPTION_NAMES}
@@ -176,18 +180,18 @@ class Writer:
         target: WriteTarget,
         operations: Sequence[Operation | WorkspaceError],
         options: _Options,
-        request: Request | None,
+        request: KeyedRequest | None,
         new_proposal: NewProposal | None,
     ) -> tuple[WriteTarget, WriteResult]:
         """Commit the operations to the target, or to a new proposal if requested or a path is protected."""
         from workspace.policy.protection import Protected
-        from workspace.writing.plan import Mode
+        from workspace.writing.plan import BatchMode
 
         if target.earlier_result is not None:
             return target, target.earlier_result
         context, tool = target.context, self.tool().name
         fields: dict[str, Any] = {
-            "mode": Mode(options.mode),
+            "mode": BatchMode(options.mode),
             "message": options.message,
             "dry_run": options.dry_run,
             "base_commit": options.base_commit,
@@ -224,7 +228,11 @@ class Writer:
         if has_commit:
             note_commit(result.commit)
         # The index does not cover proposals; they are searched at their ref.
-        hints = update_index_to(context, result.commit) if has_commit and target.proposal is None else []
+        hints = (
+            update_index_after_commit(context, result.commit)
+            if has_commit and target.proposal is None
+            else []
+        )
         if result.recorded_request:
             answer = replay(context, result.recorded_request, self.tool(), items, hints)
             diff_fields = describe_diff(context, result, options.returned_diff, len(items))
@@ -305,7 +313,7 @@ class Writer:
         from workspace.proposal_ids import parse_branch_id
 
         snapshot, proposal_id = result.plan.snapshot, parse_branch_id(context.workspace.branch or "")
-        return error_response(
+        return build_error_response(
             error,
             self.tool(),
             item,
@@ -319,7 +327,7 @@ class Writer:
 
     def _describe_step(self, result: WriteResult, step: PlanStep) -> Data:
         assert step.outcome is not None
-        extra_fields = self.enrich(result, step) if self.enrich else {}
+        extra_fields = self.build_extra_fields(result, step) if self.build_extra_fields else {}
         no_change_field: Data = {} if step.outcome.is_change else {"changed": False}
         hints = list(dict.fromkeys(step.outcome.hints))[:_MAX_HINTS]
         hint_field: Data = {"hints": hints} if hints else {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workspace.git.reader import GitReader
     from workspace.git.trees import WholeEntry
-    from workspace.links.inbound_links import InboundLinks
+    from workspace.links.inbound_links import InboundLinkFinder
     from workspace.publishing.recovery import RecoveryResult
 
     Guard = Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]
@@ -118,7 +118,7 @@ class Branch:
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()
         self._shared: dict[type, object] = {}
-        self._inbound_links: InboundLinks | None = None
+        self._inbound_links: InboundLinkFinder | None = None
         self._served_branch: Self | None = None  # see `for_branch`
         self._other_branches: LRUCache[str, Self] = LRUCache(_MAX_CACHED_BRANCHES)
         self.guards: dict[str, Guard] = {}
@@ -235,15 +235,15 @@ class Branch:
         return isinstance(self.git, GitStore) and restore_all_pruned(self.git)
 
     @property
-    def inbound_links(self) -> InboundLinks:
+    def inbound_links(self) -> InboundLinkFinder:
         """The lookup of documents that may link to a path; a scan of all documents unless another is set."""
         served = self.served_branch
         if served._inbound_links is None:
-            from workspace.links.inbound_links import ScannedInboundLinks
+            from workspace.links.inbound_links import InboundLinkScanner
 
-            served._inbound_links = ScannedInboundLinks()
+            served._inbound_links = InboundLinkScanner()
         return served._inbound_links
 
     @inbound_links.setter
-    def inbound_links(self, inbound_links: InboundLinks) -> None:
+    def inbound_links(self, inbound_links: InboundLinkFinder) -> None:
         self.served_branch._inbound_links = inbound_links

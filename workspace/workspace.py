@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import ProposalReview
     from workspace.sync.status import TrackingStatus
-    from workspace.writing.idempotency import Request
-    from workspace.writing.plan import Mode
+    from workspace.writing.idempotency import KeyedRequest
+    from workspace.writing.plan import BatchMode
     from workspace.writing.read_before_write import SeenTexts
     from workspace.writing.write import WriteResult
 
@@ -84,14 +84,14 @@ class Workspace(Branch):
         self,
         operations: Sequence[Operation | WorkspaceError],
         *,
-        mode: Mode,
+        mode: BatchMode,
         tool: str,
         client: str,
         message: str | None = None,
         dry_run: bool = False,
         base_commit: str | None = None,
         seen_texts: SeenTexts | None = None,
-        request: Request | None = None,
+        request: KeyedRequest | None = None,
         person: Person | None = None,
     ) -> WriteResult:
         """Run operations on the tip, and commit their changes as one commit.
@@ -118,7 +118,7 @@ class Workspace(Branch):
                 dry_run=dry_run,
                 base_commit=base_commit,
                 seen_texts=seen_texts,
-                request=request,
+                keyed_request=request,
                 person=person,
                 check_new_request=lambda request: self.proposal_actions().check_not_proposed(request),
             ).write()

@@ -49,7 +49,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 
 MAX_PRINTED_PROBLEMS = 20
 SECTIONS_PER_FILE = 8
-MAX_SECTIONS = 2_000
+MAX_FAST_SECTIONS = 2_000  # of a file, in the checks that do not parse the file again
 NEW_TITLE = "A section that no document has"
 NEW_TEXT = "A temporary text."
 EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-01")
@@ -66,6 +66,7 @@ class DocumentReport:
     problems: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add(self, other: DocumentReport) -> None:
+        """Add the counts and the problems of another report."""
         self.counts.update(other.counts)
         self.problems += other.problems
 
@@ -157,9 +158,9 @@ def check_replacing(document: Document, count: int) -> Outcomes:
 
 
 def check_rewriting(document: Document, count: int) -> Outcomes:
-    """Replace the text of sections and then restore it. Sections without text are omitted.
+    """Replace the text of sections and then restore it.
 
-    Their number of blank lines may change.
+    Sections without text are omitted, because the number of their blank lines may change.
     """
     sections_with_text = [
         section for section in _list_addressable_sections(document) if _read_body(document, section).strip()
@@ -206,14 +207,14 @@ def _select_evenly(sections: Sequence[Section], count: int) -> Sequence[Section]
 
 
 def _add_and_remove(document: Document, operation: AddSection) -> Document:
-    edit = operation.edit(document, EDIT_CONTEXT)
+    edit = operation.make_edit(document, EDIT_CONTEXT)
     removal = RemoveSection(file=document.path, slug=str(edit.result["slug"]))
     return _apply_operations(apply_edit(document, edit), removal)
 
 
 def _apply_operations(document: Document, *operations: DocumentOperation) -> Document:
     for operation in operations:
-        edit = operation.edit(document, EDIT_CONTEXT)
+        edit = operation.make_edit(document, EDIT_CONTEXT)
         document = apply_edit(document, edit) if edit.splices else document
     return document
 
@@ -251,14 +252,14 @@ def check_file(root: Path, count: int, path: Path) -> DocumentReport:
         report.counts["files that need the parser"] += 1
     _add_outcomes(report, document, "scanner", check_scanner(document))
     _add_outcomes(report, document, "headings", check_headings(document))
-    _add_outcomes(report, document, "addresses", check_addresses(document, max(count, MAX_SECTIONS)))
+    _add_outcomes(report, document, "addresses", check_addresses(document, max(count, MAX_FAST_SECTIONS)))
     _add_outcomes(report, document, "spans", check_spans(document))
     try:
         data.decode()
     except UnicodeDecodeError:
         report.counts["files that are not UTF-8"] += 1
         return report
-    _add_outcomes(report, document, "replace", check_replacing(document, max(count, MAX_SECTIONS)))
+    _add_outcomes(report, document, "replace", check_replacing(document, max(count, MAX_FAST_SECTIONS)))
     _add_outcomes(report, document, "rewrite", check_rewriting(document, count))
     _add_outcomes(report, document, "add", check_adding(document, count))
     return report
@@ -283,7 +284,7 @@ def main() -> int:
     parser.add_argument(
         "--every",
         action="store_true",
-        help=f"check every section, not {SECTIONS_PER_FILE} of a file ({MAX_SECTIONS:,} in the fast checks)",
+        help=f"check every section, not {SECTIONS_PER_FILE} of a file ({MAX_FAST_SECTIONS:,} in fast checks)",
     )
     arguments = parser.parse_args()
     root: Path = arguments.folder

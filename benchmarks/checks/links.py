@@ -80,7 +80,9 @@ def run_validate(folder: Path) -> list[DocyardFinding]:
     ]
 
 
-def find_containing(findings: Sequence[CheckerFinding], position: tuple[int, int]) -> list[CheckerFinding]:
+def find_containing_findings(
+    findings: Sequence[CheckerFinding], position: tuple[int, int]
+) -> list[CheckerFinding]:
     """Return the findings that contain a position. Only the last 20 that begin before it are checked."""
     end = bisect_right(findings, position, key=lambda item: item.start)
     return [item for item in findings[max(0, end - MAX_NESTED_FINDINGS) : end] if position <= item.end]
@@ -127,7 +129,7 @@ def main() -> int:
     unexplained_differences: list[str] = []
     matched_findings: set[CheckerFinding] = set()
     for docyard_finding in run_validate(options.folder):
-        containing_findings = find_containing(
+        containing_findings = find_containing_findings(
             findings_by_path.get(docyard_finding.path, ()), docyard_finding.position
         )
         matched_findings.update(containing_findings)

@@ -23,7 +23,7 @@ _MARK = re.compile(rb"Section-mark-(\d+)\.")
 class LinkTarget(NamedTuple):
     """The target of a link: the mark of its section, else the original path of its file."""
 
-    file: str | None
+    original_path: str | None
     mark: int | None
 
 
@@ -139,10 +139,10 @@ def _find_destination_spans(document: Document) -> list[tuple[int, int]]:
 def _remove_spans(document: Document, spans: list[tuple[int, int]], start: int, end: int) -> bytes:
     """Return the bytes of a document from `start` to `end` without the given spans."""
     parts, position = [], start
-    for first, last in sorted(spans):
-        if position <= first and last <= end:
-            parts.append(document.data[position:first])
-            position = last
+    for span_start, span_end in sorted(spans):
+        if position <= span_start and span_end <= end:
+            parts.append(document.data[position:span_start])
+            position = span_end
     return b"".join((*parts, document.data[position:end]))
 
 

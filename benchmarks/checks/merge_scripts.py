@@ -50,7 +50,7 @@ class Step(NamedTuple):
 
 
 class StepRefused(Exception):
-    """A step is not possible: the target is missing, or the operation is refused."""
+    """An error: a step is not possible, because the target is missing, or the operation is refused."""
 
 
 def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Document:
@@ -327,7 +327,7 @@ class ScriptGenerator:
                 )
 
     def draw_conflicting_steps(self) -> tuple[Step, Step, UnitId] | None:
-        """Return two steps that change a unit differently, and the unit; None if a text has no content."""
+        """Return two steps that change a unit differently, and the unit; None if a section has no text."""
         section = self._draw_section()
         key = section.key
         replacements = [

@@ -235,13 +235,13 @@ def check_conflict(report: CheckReport, base: Document, generator: ScriptGenerat
     report.add("lost text", problem and f"{base.path} {unit}: {problem}")
 
 
-def check_documents(documents: list[Document], pairs: int, seed: int) -> CheckReport:
-    """Check `pairs` pairs of scripts, each on a random document, and conflicting steps on these documents."""
+def check_documents(documents: list[Document], pair_count: int, seed: int) -> CheckReport:
+    """Check `pair_count` pairs of scripts on random documents, and conflicting steps on these documents."""
     report = CheckReport()
     rng = random.Random(seed)
     checked_pairs = 0
     with show_progress("Merging") as report_progress:
-        while checked_pairs < pairs:
+        while checked_pairs < pair_count:
             base = rng.choice(documents)
             generators = [ScriptGenerator(base, rng, name) for name in ("Ada", "Bob")]
             if len(generators[0].sections) < 2:
@@ -259,7 +259,7 @@ def check_documents(documents: list[Document], pairs: int, seed: int) -> CheckRe
             if touch_different_units(left, right) and check_pair(report, base, left, right):
                 checked_pairs += 1
                 if report_progress:
-                    report_progress(checked_pairs, pairs, "Merging")
+                    report_progress(checked_pairs, pair_count, "Merging")
     return report
 
 

@@ -45,7 +45,7 @@ from workspace.edits.sections import MoveSection, RenameSection
 from workspace.errors import WorkspaceError
 from workspace.markdown.inline import to_plain_text
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 CONTEXT_BYTES = 20
 
@@ -57,7 +57,7 @@ class Move(NamedTuple):
     """
 
     operation: Operation
-    inverse: Callable[[], Operation]
+    make_inverse: Callable[[], Operation]
 
 
 class RandomMover:
@@ -87,7 +87,9 @@ class RandomMover:
 
     def write(self, operation: Operation) -> Mapping[str, Any] | None:
         """Commit an operation and return its result; None if the operation was refused or had no effect."""
-        result = self.workspace.write((operation,), mode=Mode.ALL, tool="check_moves", client="check_moves")
+        result = self.workspace.write(
+            (operation,), mode=BatchMode.ALL, tool="check_moves", client="check_moves"
+        )
         outcome, self.last_error = result.steps[0].outcome, result.steps[0].error
         if outcome is None or not result.is_committed:
             return None
@@ -151,7 +153,7 @@ class RandomMover:
         if self.write(operation) is None:
             return None
 
-        def inverse() -> Operation:
+        def make_inverse() -> Operation:
             return MoveSection(
                 file=target_path,
                 slug=self._find_address(target_path, marks[0]),
@@ -160,7 +162,7 @@ class RandomMover:
                 before=self._find_address(path, marks[2]) if next_sibling else None,
             )
 
-        return Move(operation, inverse)
+        return Move(operation, make_inverse)
 
     def _find_address(self, path: str, mark: int | None) -> str:
         """Return the present address of the section with a mark."""
@@ -235,7 +237,7 @@ def check_folder(root: Path, count: int, seed: int) -> CheckReport:
         compare_values(report, "links", original_links, map_links_to_targets(tip, mover.original_paths))
         compare_values(report, "bytes", original_texts, map_marks_to_texts(tip))
         for move in reversed(moves_made):
-            inverse = move.inverse()
+            inverse = move.make_inverse()
             if mover.write(inverse) is None:
                 report.problems.append(f"inverse: {inverse} was refused: {mover.last_error}")
         tip = workspace.snapshot()

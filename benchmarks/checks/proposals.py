@@ -31,18 +31,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.child import ROOT, child_environment
+from benchmarks.child import ROOT, make_child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.engines.fts5 import measure as measure_fts5
 from benchmarks.reports.reference_measurements import PING_MS, SMALL
 from benchmarks.serving.stdio import StdioServer
-from benchmarks.timing import measure_seconds, percentile
+from benchmarks.timing import compute_percentile, measure_seconds
 from workspace.diff.formats import format_markdown
 from workspace.edits.text import AppendContent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 VIEW_MS, MERGE_MS = 100.0, 150.0
 """The limits of the medians for 200 open proposals on the small corpus, on the reference machine."""
@@ -80,7 +80,7 @@ def open_proposals(workspace: Workspace, corpus: Corpus, count: int, rng: random
             _make_append(workspace, path, words, rng) for path in rng.sample(touched_paths, rng.randint(1, 3))
         ]
         proposal_actions.open_branch(proposal.id).write(
-            operations, mode=Mode.ALL, tool="check", client="benchmark"
+            operations, mode=BatchMode.ALL, tool="check", client="benchmark"
         )
         proposal_actions.submit(proposal.id, _ACTOR)
         proposal_actions.comment(
@@ -89,7 +89,7 @@ def open_proposals(workspace: Workspace, corpus: Corpus, count: int, rng: random
         ids.append(proposal.id)
         if number % 2:
             operation = _make_append(workspace, rng.choice(paths), f"Step {number}.", rng)
-            workspace.write([operation], mode=Mode.ALL, tool="check", client="benchmark")
+            workspace.write([operation], mode=BatchMode.ALL, tool="check", client="benchmark")
     return ids
 
 
@@ -142,17 +142,19 @@ def measure_new_process(folder: Path, proposal_id: str, home: Path) -> float:
         "view_proposal(Workspace.open(Path(sys.argv[1])), sys.argv[2])"
     )
     command = [sys.executable, "-c", code, str(folder), proposal_id]
-    return measure_seconds(lambda: subprocess.run(command, cwd=ROOT, env=child_environment(home), check=True))
+    return measure_seconds(
+        lambda: subprocess.run(command, cwd=ROOT, env=make_child_environment(home), check=True)
+    )
 
 
 def measure_reference_times(corpus: Corpus, home: Path) -> tuple[float, float]:
     """Return the medians of FTS5's queries and of pings of the minimal server, in milliseconds."""
-    section_texts = list(corpus.section_texts())
+    section_texts = list(corpus.read_section_texts())
     results = measure_fts5(section_texts, draw_queries(section_texts, _QUERY_COUNT), home)
     with StdioServer([sys.executable, "-m", "benchmarks.serving.minimal_server"], home) as server:
         server.initialize()
         ping_times = [measure_seconds(lambda: server.request("ping")) for _ in range(_PING_COUNT)]
-    return results["query"]["p50_ms"], percentile(ping_times, 0.5) * 1e3
+    return results["query"]["p50_ms"], compute_percentile(ping_times, 0.5) * 1e3
 
 
 def main() -> int:
@@ -185,7 +187,7 @@ def main() -> int:
     limits = {"view": VIEW_MS * factor, "merge": MERGE_MS * factor}
     for field in ("list_all", "view", "second_view", "merge", "durable_merge"):
         name, values = field.removesuffix("_all").replace("_", " "), getattr(times, field)
-        p50, p95 = (percentile(values, fraction) * 1e3 for fraction in (0.5, 0.95))
+        p50, p95 = (compute_percentile(values, fraction) * 1e3 for fraction in (0.5, 0.95))
         limit = limits.get(name)
         verdict = (
             "" if limit is None else f"  p50 must be <= {limit:.0f}: {'met' if p50 <= limit else 'MISSED'}"

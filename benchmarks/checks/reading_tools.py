@@ -6,10 +6,10 @@ headings   the outline has the headings that markdown-it-py's own full CommonMar
            and quotations, with equal text, level and line
 sections   each heading is found by its address; the bytes of each section but the title's are the lines from
            its heading, or the HTML anchors above, to the next heading that is not below it
-tokens     the error of the estimate against o200k_base and cl100k_base
+tokens     the error of the estimate against the tokenizers o200k_base and cl100k_base
 
-The exit code is 1 after a difference, or if for one of the two fewer than 95 % of the documents are estimated
-within 20 %.
+The exit code is 1 after a difference, or if fewer than 95 % of the documents are estimated within 20 % of the
+count of one of the tokenizers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ANCHOR = re.compile(r"[ \t]*(?:\{#[^{}]*\}|<#[^<>]*>)[ \t]*$")
 class ParsedHeading(NamedTuple):
     """A heading of markdown-it-py. Lines count from 0.
 
-    `first_line` is the line of the first HTML anchor above the heading, without anchors that of the heading.
+    `first_line` is the line of the first HTML anchor above the heading, or of the heading without anchors.
     """
 
     line: int
@@ -151,7 +151,7 @@ class EstimateErrors(NamedTuple):
             1, len(self.relative_errors)
         )
 
-    def percentile(self, percent: float) -> float:
+    def find_percentile(self, percent: float) -> float:
         """Return the signed error that the given percentage of the texts does not exceed."""
         return self.relative_errors[
             min(len(self.relative_errors) - 1, int(len(self.relative_errors) * percent / 100))
@@ -187,7 +187,7 @@ def main() -> int:
         errors = measure_errors(document_texts, tokenizer.count)
         is_limit_met = is_limit_met and errors.share_within_limit >= MIN_SHARE_WITHIN_LIMIT
         errors_by_percentile = "  ".join(
-            f"{percent} %: {errors.percentile(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99)
+            f"{percent} %: {errors.find_percentile(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99)
         )
         share = errors.share_within_limit
         print(f"{name}: {share:.1%} of the documents are estimated within 20 %")

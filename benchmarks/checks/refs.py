@@ -5,7 +5,7 @@
 The documents of a folder are committed to a repository, with commits that edit, add and remove documents. No
 two commits differ in more than the given share of the paths (--share; at least two paths). Then `--refs` old
 commits are drawn. At each old commit, the first query and later queries are timed, in one process, with the
-index of the tip open. All pages of results are compared with those of a new index in a separate folder.
+index of the tip open. The first page of results of each query is compared with that of a new index.
 
 Prints the times; the exit code is 1 if a page differs.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.corpus import BRANCH, Corpus, draw_queries, make_repository
-from benchmarks.timing import measure_seconds, percentile
+from benchmarks.timing import compute_percentile, measure_seconds
 from index.service import SearchIndex, SearchPage
 from workspace.git import trees
 from workspace.git.objects import Signature
@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     corpus = Corpus.read(options.folder)
-    section_texts = list(corpus.section_texts())
+    section_texts = list(corpus.read_section_texts())
     queries = [" ".join(words) for words in draw_queries(section_texts, QUERY_COUNT)]
     rng = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -169,21 +169,22 @@ def _compare_with_new_indexes(
 
 def _print_times(timed_commits: Sequence[TimedCommit], build_times: Sequence[float]) -> None:
     for timed_commit in timed_commits:
-        first, *later_ms = (1e3 * value for value in timed_commit.seconds)
+        first_query_ms, *later_ms = (1e3 * value for value in timed_commit.seconds)
         print(
             f"{timed_commit.commit[:10]} differs from the tip in {timed_commit.changed_share:6.2%} of paths: "
-            f"first query {first:6.1f} ms, later queries: "
-            f"median {percentile(later_ms, 0.5):5.1f} ms, maximum {max(later_ms):5.1f} ms"
+            f"first query {first_query_ms:6.1f} ms, later queries: "
+            f"median {compute_percentile(later_ms, 0.5):5.1f} ms, maximum {max(later_ms):5.1f} ms"
         )
     first_ms = [1e3 * timed_commit.seconds[0] for timed_commit in timed_commits]
     later_ms = [1e3 * value for timed_commit in timed_commits for value in timed_commit.seconds[1:]]
-    print(f"first queries: median {percentile(first_ms, 0.5):.1f} ms, maximum {max(first_ms):.1f} ms")
+    print(f"first queries: median {compute_percentile(first_ms, 0.5):.1f} ms, maximum {max(first_ms):.1f} ms")
     print(
-        f"first queries of new indexes, with the builds: median {1e3 * percentile(build_times, 0.5):.1f} ms"
+        "first queries of new indexes, with the builds: "
+        f"median {1e3 * compute_percentile(build_times, 0.5):.1f} ms"
     )
     print(
-        f"later queries: median {percentile(later_ms, 0.5):.1f} ms, "
-        f"95th percentile {percentile(later_ms, 0.95):.1f} ms, maximum {max(later_ms):.1f} ms"
+        f"later queries: median {compute_percentile(later_ms, 0.5):.1f} ms, "
+        f"95th percentile {compute_percentile(later_ms, 0.95):.1f} ms, maximum {max(later_ms):.1f} ms"
     )
 
 

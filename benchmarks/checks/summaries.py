@@ -197,7 +197,7 @@ def main() -> int:
     long_documents = select_long_documents(options.folder, options.documents)
     for number, long_document in enumerate(long_documents, 1):
         start = perf_counter()
-        summary = summarize(long_document.text, long_document.outline, count=count_tokens)
+        summary = summarize(long_document.text, long_document.outline, count_tokens=count_tokens)
         elapsed += perf_counter() - start
         byte_count += len(long_document.text.data)
         problems += [f"{long_document.name}: {problem}" for problem in find_problems(long_document, summary)]

@@ -11,12 +11,12 @@ from typing import Any
 
 from benchmarks.corpus import SEED
 from benchmarks.search.queries import make_top_ten_search
-from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms, measure_seconds, measure_warm_seconds
 from index.service import SearchIndex
 from workspace.document.document import Document
 from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 _WARM_UP_EDITS = 3
 
@@ -43,14 +43,14 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
         operation = AppendContent(file=path, slug=slug, content=f"A sentence with {word} in it.")
         start = time.process_time()
         commit_s = measure_seconds(lambda: _write(workspace, operation))  # noqa: B023
-        search_s = measure_seconds(lambda: _find(search, word, f"{path}#{slug}"))  # noqa: B023
+        search_s = measure_seconds(lambda: _check_only_hit(search, word, f"{path}#{slug}"))  # noqa: B023
         processor_times.append(time.process_time() - start)
         commit_times.append(commit_s)
         edit_times.append(commit_s + search_s)
     results: dict[str, Any] = {
-        "edit_and_search": p50_p95_ms(edit_times[_WARM_UP_EDITS:]),
-        "commit": p50_p95_ms(commit_times[_WARM_UP_EDITS:]),
-        "processor_time": p50_p95_ms(processor_times[_WARM_UP_EDITS:]),
+        "edit_and_search": compute_p50_p95_ms(edit_times[_WARM_UP_EDITS:]),
+        "commit": compute_p50_p95_ms(commit_times[_WARM_UP_EDITS:]),
+        "processor_time": compute_p50_p95_ms(processor_times[_WARM_UP_EDITS:]),
         "segments": search.status().segments,
     }
     if not queries:
@@ -58,8 +58,8 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
     find_top_ten = make_top_ten_search(search)
     query_times_after = measure_warm_seconds(find_top_ten, queries)
     return results | {
-        "queries_before": p50_p95_ms(query_times_before),
-        "queries_after": p50_p95_ms(query_times_after),
+        "queries_before": compute_p50_p95_ms(query_times_before),
+        "queries_after": compute_p50_p95_ms(query_times_after),
         "result_lists": list(map(find_top_ten, queries)),
     }
 
@@ -86,12 +86,13 @@ def draw_sections(workspace: Workspace, count: int, seed: int) -> Iterator[tuple
 
 
 def _write(workspace: Workspace, operation: AppendContent) -> None:
-    result = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+    result = workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")
     if not result.is_committed:
         raise EditFailed(f"{operation.file}: {result.steps[0].error}")
 
 
-def _find(search: SearchIndex, word: str, chunk: str) -> None:
+def _check_only_hit(search: SearchIndex, word: str, chunk_id: str) -> None:
+    """Raise EditFailed unless the chunk is the only hit of a search for the word."""
     hits = [hit.chunk_id for hit in search.search(word).hits]
-    if hits != [chunk]:
-        raise EditFailed(f"{word} must be in {chunk} only, but the hits are {hits}")
+    if hits != [chunk_id]:
+        raise EditFailed(f"{word} must be in {chunk_id} only, but the hits are {hits}")

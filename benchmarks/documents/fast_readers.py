@@ -20,9 +20,9 @@ from index.storage.location import IndexLocation
 from workspace.document.document import Document
 from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
-from workspace.links import reader as links
+from workspace.links import reader as link_reader
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 READERS = ("scanner", "linewise")
 """The scanner of headings (`workspace/markdown/scanner.py`), and the linewise reader of links."""
@@ -40,7 +40,7 @@ def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
         if without == "scanner":
             stack.enter_context(patch.object(Document, "parse", Document.parse_fully))
         elif without == "linewise":
-            stack.enter_context(patch.object(links, "read_links", links.read_by_parser))
+            stack.enter_context(patch.object(link_reader, "read_links", link_reader.read_links_by_parser))
         folder = stack.enter_context(TemporaryDirectory())
         Path(folder).chmod(0o700)
         workspace = Workspace.open(Path(repository), durable=False)
@@ -71,7 +71,7 @@ def _measure_edits(workspace: Workspace, sections: Iterable[tuple[str, str]]) ->
         start = time.process_time()
         result = workspace.write(
             [AppendContent(file=path, slug=slug, content=text)],
-            mode=Mode.ALL,
+            mode=BatchMode.ALL,
             tool="benchmark",
             client="benchmark",
         )

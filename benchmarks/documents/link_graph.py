@@ -9,13 +9,13 @@ from typing import Any
 
 from benchmarks.corpus import SEED
 from benchmarks.documents.edits import EditFailed, draw_sections
-from benchmarks.timing import measure_seconds, p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms, measure_seconds
 from index.link_graph.graph import LinkGraph
 from index.storage.location import IndexLocation
 from workspace.edits.text import AppendContent
-from workspace.links.inbound_links import ScannedInboundLinks
+from workspace.links.inbound_links import InboundLinkScanner
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 _WARM_UP_EDITS = 3
 _SCAN_COUNT = 3
@@ -39,15 +39,15 @@ def measure(repository: str, count: int) -> dict[str, Any]:
     snapshot = workspace.snapshot()
     paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCAN_COUNT)][:_SCAN_COUNT]
     scan_times = [
-        measure_seconds(partial(ScannedInboundLinks().find_linking_documents, snapshot, [path]))
+        measure_seconds(partial(InboundLinkScanner().find_linking_documents, snapshot, [path]))
         for path in paths
     ]
     return {
         "seconds": build_s,
         "bytes": size,
-        "update": p50_p95_ms(update_times[_WARM_UP_EDITS:]),
-        "backlinks_query": p50_p95_ms(query_times[_WARM_UP_EDITS:]),
-        "backlinks_scan": p50_p95_ms(scan_times),
+        "update": compute_p50_p95_ms(update_times[_WARM_UP_EDITS:]),
+        "backlinks_query": compute_p50_p95_ms(query_times[_WARM_UP_EDITS:]),
+        "backlinks_scan": compute_p50_p95_ms(scan_times),
     }
 
 
@@ -57,7 +57,7 @@ def _measure_edits(workspace: Workspace, graph: LinkGraph, count: int) -> tuple[
     for number, (path, slug) in enumerate(draw_sections(workspace, count + _WARM_UP_EDITS, SEED)):
         text = f"A sentence with [a link](../zq/linked-{number}.md)."
         operation = AppendContent(file=path, slug=slug, content=text)
-        result = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+        result = workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")
         if not result.is_committed:
             raise EditFailed(f"{path}: {result.steps[0].error}")
         snapshot = workspace.snapshot()

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.corpus import SectionText
-from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms, percentile
+from benchmarks.timing import compute_p50_p95_ms, compute_percentile, measure_seconds, measure_warm_seconds
 
 PAGE_SIZE = 10
 BUILD_COUNT = 3
@@ -58,8 +58,8 @@ def measure(
     return {
         "seconds": median(build_times),
         "bytes": size,
-        "query": p50_p95_ms(query_times),
-        "edit_p50_ms": percentile(edit_times, 0.5) * 1e3,
+        "query": compute_p50_p95_ms(query_times),
+        "edit_p50_ms": compute_percentile(edit_times, 0.5) * 1e3,
     }
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.corpus import SectionText
-from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms, measure_seconds, measure_warm_seconds
 
 PAGE_SIZE = 10
 BUILD_COUNT = 3
@@ -53,4 +53,4 @@ def measure(
     searcher = index.searcher()
     times = measure_warm_seconds(search, queries)
     size = sum(file.stat().st_size for file in index_folder.iterdir())
-    return {"seconds": median(build_times), "bytes": size, "query": p50_p95_ms(times)}
+    return {"seconds": median(build_times), "bytes": size, "query": compute_p50_p95_ms(times)}

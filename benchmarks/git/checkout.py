@@ -9,10 +9,10 @@ from typing import Any
 import pygit2
 
 from benchmarks.corpus import Corpus, make_repository
-from benchmarks.timing import measure_seconds, percentile
+from benchmarks.timing import compute_percentile, measure_seconds
 from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 FOLDER_COUNT, FILES_PER_FOLDER = 100, 100
 _WARM_UP_EDITS = 5
@@ -36,12 +36,15 @@ def measure(folder: str, count: int) -> dict[str, Any]:
         times.append(tuple(measure_seconds(lambda: _write(workspace, operation)) for workspace in workspaces))  # noqa: B023
     measured_times = times[_WARM_UP_EDITS : _WARM_UP_EDITS + count]
     return {
-        "checked_out_p50_ms": percentile([work_tree_s for work_tree_s, _ in measured_times], 0.5) * 1e3,
-        "bare_p50_ms": percentile([bare_s for _, bare_s in measured_times], 0.5) * 1e3,
-        "difference_p50_ms": percentile([work_tree_s - bare_s for work_tree_s, bare_s in measured_times], 0.5)
+        "checked_out_p50_ms": compute_percentile([work_tree_s for work_tree_s, _ in measured_times], 0.5)
+        * 1e3,
+        "bare_p50_ms": compute_percentile([bare_s for _, bare_s in measured_times], 0.5) * 1e3,
+        "difference_p50_ms": compute_percentile(
+            [work_tree_s - bare_s for work_tree_s, bare_s in measured_times], 0.5
+        )
         * 1e3,
     }
 
 
 def _write(workspace: Workspace, operation: AppendContent) -> None:
-    workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+    workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")

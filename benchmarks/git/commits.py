@@ -8,7 +8,7 @@ from typing import Any
 
 import pygit2
 
-from benchmarks.timing import p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms
 from workspace.git import trees
 from workspace.git.objects import Signature
 from workspace.git.store import GitStore
@@ -46,6 +46,6 @@ def measure(folder: str, count: int) -> dict[str, Any]:
     measured_range = slice(_WARM_UP_COMMITS, _WARM_UP_COMMITS + count)
     return {
         "files": len(paths),
-        "batch": p50_p95_ms(times[measured_range]),
-        "processor_time": p50_p95_ms(processor_times[measured_range]),
+        "batch": compute_p50_p95_ms(times[measured_range]),
+        "processor_time": compute_p50_p95_ms(processor_times[measured_range]),
     }

@@ -18,9 +18,9 @@ from benchmarks.reports.report_rows import ReportRow, compute_report_rows, descr
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 RESULTS_FOLDER = ROOT / "benchmarks" / "results"
-GROWTH = "growth"
-BEGIN = "<!-- measured: written by python -m benchmarks.reports.page -->"
-END = "<!-- end of the measured part -->"
+GROWTH_NAME = "growth"
+BEGIN_MARKER = "<!-- measured: written by python -m benchmarks.reports.page -->"
+END_MARKER = "<!-- end of the measured part -->"
 
 Results = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ def store_results(results: Results, folder: Path, results_folder: Path = RESULTS
 def write_page(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path:
     """Rewrite the measured part of the page from stored results; return the page. Raises MissingMarkers."""
     runs = {file.stem: json.loads(file.read_text()) for file in sorted(results_folder.glob("*.json"))}
-    growth = runs.pop(GROWTH, None)
+    growth = runs.pop(GROWTH_NAME, None)
     sections = [format_corpus(name, results) for name, results in sorted(runs.items(), key=_get_corpus_bytes)]
     if growth:
         sections.append(format_growth(growth, has_plot=(page.parent / "growth.svg").exists()))
@@ -55,11 +55,11 @@ def write_page(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path
 
 
 def replace_measured_part(text: str, content: str) -> str:
-    """Replace the text between the markers of a page. Raises MissingMarkers."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    """Return the text of a page with other content between its markers. Raises MissingMarkers."""
+    before, begin, text_after_begin = text.partition(BEGIN_MARKER)
+    _, end, after = text_after_begin.partition(END_MARKER)
     if not begin or not end:
-        raise MissingMarkers(f"the page must contain the lines {BEGIN} and {END}")
+        raise MissingMarkers(f"the page must contain the lines {BEGIN_MARKER} and {END_MARKER}")
     return f"{before}{begin}\n\n{content}\n\n{end}{after}"
 
 

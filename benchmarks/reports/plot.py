@@ -15,6 +15,7 @@ PANELS = (
     ("ten best hits of an OR query, ms", {"p50": "query_p50_ms", "p95": "query_p95_ms"}),
     ("edit, commit and search, ms", {"p50": "edit_p50_ms"}),
 )
+"""The title of each panel, and the keys of its values by the label of the line."""
 
 
 def is_matplotlib_installed() -> bool:

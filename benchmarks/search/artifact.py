@@ -14,9 +14,9 @@ from index.storage.keys import load_or_create_key
 from workspace.edits.text import AppendContent
 from workspace.git.reader import GitReader
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
-CHANGED_DOCUMENTS = 10
+CHANGED_DOCUMENT_COUNT = 10
 """The number of documents changed in one commit before the second build."""
 
 
@@ -29,14 +29,14 @@ def measure(repository: str, artifact_folder: str, key_file: str) -> dict[str, A
         assert commit is not None
         build_artifact(read_commit_contents(git, commit, "benchmark", ContentFilter()), out, key=key)
 
-    full_s = measure_seconds(build_once)
+    first_s = measure_seconds(build_once)
     workspace = Workspace.open(Path(repository), durable=False)
     changes = [
         AppendContent(file=path, slug=slug, content="A sentence more.")
-        for path, slug in draw_sections(workspace, CHANGED_DOCUMENTS, SEED)
+        for path, slug in draw_sections(workspace, CHANGED_DOCUMENT_COUNT, SEED)
     ]
-    if not workspace.write(changes, mode=Mode.ALL, tool="benchmark", client="benchmark").is_committed:
+    if not workspace.write(changes, mode=BatchMode.ALL, tool="benchmark", client="benchmark").is_committed:
         raise EditFailed("the documents could not be changed")
     second_s = measure_seconds(build_once)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    return {"first_build_s": full_s, "second_build_s": second_s, "bytes": size}
+    return {"first_build_s": first_s, "second_build_s": second_s, "bytes": size}

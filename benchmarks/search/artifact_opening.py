@@ -10,7 +10,7 @@ from benchmarks.search.queries import make_top_ten_search
 from benchmarks.timing import measure_seconds
 
 ENGINE_MODULES = (
-    "index.artifacts.frozen",
+    "index.artifacts.search_index",
     "index.whoosh_engine.engine",
     "index.query",
     "index.snippets",
@@ -26,13 +26,13 @@ def measure(artifact_folder: str, key_file: str, queries: list[str]) -> dict[str
     """
     import_s = measure_seconds(lambda: [import_module(name) for name in ENGINE_MODULES])
     from index.artifacts.artifact import open_artifact
-    from index.artifacts.frozen import FrozenIndex
-    from index.storage.keys import read_key
+    from index.artifacts.search_index import ArtifactSearchIndex
+    from index.storage.keys import read_key_file
 
-    indexes: list[FrozenIndex] = []
+    indexes: list[ArtifactSearchIndex] = []
 
     def open_index() -> None:
-        index = FrozenIndex(open_artifact(Path(artifact_folder), read_key(Path(key_file))))
+        index = ArtifactSearchIndex(open_artifact(Path(artifact_folder), read_key_file(Path(key_file))))
         index.update_to_tip()
         indexes.append(index)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import measure_seconds, p50_p95_p99_ms
+from benchmarks.timing import compute_p50_p95_p99_ms, measure_seconds
 from index.service import SearchIndex
 from workspace.workspace import Workspace
 
@@ -40,7 +40,7 @@ def _measure_twice(search: SearchIndex, queries: Sequence[str]) -> dict[str, Any
         first_times.append(measure_seconds(call))
         processor_times.append(time.thread_time() - start)
     return {
-        "first": p50_p95_p99_ms(first_times),
-        "processor_time": p50_p95_p99_ms(processor_times),
-        "second": p50_p95_p99_ms([measure_seconds(call) for call in calls]),
+        "first": compute_p50_p95_p99_ms(first_times),
+        "processor_time": compute_p50_p95_p99_ms(processor_times),
+        "second": compute_p50_p95_p99_ms([measure_seconds(call) for call in calls]),
     }

@@ -23,15 +23,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.child import child_environment
+from benchmarks.child import make_child_environment
 from benchmarks.corpus import SEED, Corpus, CorpusTooSmall, SectionText, make_repository
 from benchmarks.reports.report import format_table
 from index.analysis.words import STOP_WORDS
 from index.service import SearchIndex
 from workspace.workspace import Workspace
 
-COUNT = 100
-CHECKED_HITS = 10
+ITEMS_PER_KIND = 100
+CHECKED_HIT_COUNT = 10
 """The number of checked hits. A section of a lower rank counts as not found."""
 
 # No item is drawn from invisible text: comments, anchors, targets of links, bare URLs.
@@ -164,7 +164,7 @@ def measure(repository: str, items: Mapping[str, Sequence[Sequence[str]]]) -> di
     try:
         return {
             kind: measure_items(
-                lambda item: [hit.chunk_id for hit in index.search(item.query, limit=CHECKED_HITS).hits],
+                lambda item: [hit.chunk_id for hit in index.search(item.query, limit=CHECKED_HIT_COUNT).hits],
                 [KnownItem(*fields) for fields in group],
             )
             for kind, group in items.items()
@@ -181,7 +181,7 @@ def measure_items(search: Callable[[KnownItem], Sequence[str]], items: Sequence[
     chunk_lists = [search(item) for item in items]
     ranks = [_find_rank(chunks, item.section) for chunks, item in zip(chunk_lists, items, strict=True)]
     first_chunks = [chunks[0] if chunks else "" for chunks in chunk_lists]
-    is_document_first = [
+    document_first_flags = [
         _extract_path(first_chunk) == _extract_path(item.section)
         for first_chunk, item in zip(first_chunks, items, strict=True)
     ]
@@ -193,7 +193,7 @@ def measure_items(search: Callable[[KnownItem], Sequence[str]], items: Sequence[
     return {
         "query_count": len(items),
         "first": ranks.count(1),
-        "page_first": sum(is_document_first),
+        "page_first": sum(document_first_flags),
         "mrr": sum(1 / rank for rank in ranks if rank) / len(items),
         "misses": misses,
     }
@@ -207,7 +207,9 @@ def _extract_path(chunk: str) -> str:
     return chunk.rpartition("#")[0]
 
 
-def draw_items(section_texts: Sequence[SectionText], count: int = COUNT) -> dict[str, list[KnownItem]]:
+def draw_items(
+    section_texts: Sequence[SectionText], count: int = ITEMS_PER_KIND
+) -> dict[str, list[KnownItem]]:
     """Return the items for `measure`, by kind. Raises CorpusTooSmall."""
     return {
         "identifiers": draw_identifiers(section_texts, count),
@@ -218,14 +220,14 @@ def draw_items(section_texts: Sequence[SectionText], count: int = COUNT) -> dict
 def measure_folder(folder: Path, count: int) -> dict[str, Any]:
     """Draw items from a folder of Markdown and measure them in a temporary folder. Raises CorpusTooSmall.
 
-    The environment variables of `child_environment` are set in this process.
+    The environment variables of `make_child_environment` are set in this process.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-known-items-") as temporary:
         home = Path(temporary)
         corpus = Corpus.read(folder)
-        items = draw_items(list(corpus.section_texts()), count)
+        items = draw_items(list(corpus.read_section_texts()), count)
         make_repository(corpus, home / "repository")
-        os.environ.update(child_environment(home))
+        os.environ.update(make_child_environment(home))
         return measure(str(home / "repository"), items)
 
 
@@ -236,7 +238,7 @@ def main() -> int:
         description="Measure how often Docyard finds the section of origin of a query.",
     )
     parser.add_argument("folder", type=Path, help="a folder of Markdown")
-    parser.add_argument("--count", type=int, default=COUNT, help="number of queries of each kind")
+    parser.add_argument("--count", type=int, default=ITEMS_PER_KIND, help="number of queries of each kind")
     parser.add_argument(
         "--misses", action="store_true", help="list the items whose section was not the first hit"
     )
@@ -247,7 +249,7 @@ def main() -> int:
     except CorpusTooSmall as error:
         print(error, file=sys.stderr)
         return 2
-    columns = ["", "queries", "section first", "document first", f"mrr@{CHECKED_HITS}"]
+    columns = ["", "queries", "section first", "document first", f"mrr@{CHECKED_HIT_COUNT}"]
     print(format_table(columns, [_format_cells(kind, result) for kind, result in results.items()]))
     if arguments.misses:
         for kind, result in results.items():

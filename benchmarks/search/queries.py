@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.timing import measure_seconds, measure_warm_seconds, p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms, measure_seconds, measure_warm_seconds
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -60,5 +60,5 @@ def measure(
         "result_lists": [find_top_ten(query) for query in queries],
     }
     if warm:
-        results["top_ten"] = p50_p95_ms(measure_warm_seconds(find_top_ten, queries))
+        results["top_ten"] = compute_p50_p95_ms(measure_warm_seconds(find_top_ten, queries))
     return results

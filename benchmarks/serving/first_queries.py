@@ -12,9 +12,9 @@ from benchmarks.serving.http_calls import call_tool
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.startup import MINIMAL_SERVER_COMMAND, make_server_command
 from benchmarks.serving.stdio import REQUEST_META, StdioServer
-from benchmarks.timing import measure_seconds, p50_p95_p99_ms
+from benchmarks.timing import compute_p50_p95_p99_ms, measure_seconds
 
-Send = Callable[[str], object]
+SendQuery = Callable[[str], object]
 """A function that sends a query to a server and reads the response."""
 
 
@@ -33,7 +33,7 @@ def measure(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, di
     ):
         minimal_server.initialize()
         handshake_server.initialize()
-        servers: dict[str, Send] = {
+        servers: dict[str, SendQuery] = {
             "minimal_server": lambda query: minimal_server.request(
                 "tools/call", {"name": "nothing", "arguments": {"q": query}}
             ),
@@ -48,12 +48,12 @@ def measure(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, di
                 send(query)
         first, second = (_measure_alternately(servers, query_sets.queries) for _ in range(2))
     return {
-        name: {"first": p50_p95_p99_ms(first[name]), "second": p50_p95_p99_ms(second[name])}
+        name: {"first": compute_p50_p95_p99_ms(first[name]), "second": compute_p50_p95_p99_ms(second[name])}
         for name in servers
     }
 
 
-def _measure_alternately(servers: dict[str, Send], queries: Sequence[str]) -> dict[str, list[float]]:
+def _measure_alternately(servers: dict[str, SendQuery], queries: Sequence[str]) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {name: [] for name in servers}
     for query in queries:
         for name, send in servers.items():

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 
-async def page(request: Request) -> HTMLResponse:
+async def get_page(request: Request) -> HTMLResponse:
     """Return a page of a few kilobytes."""
     return HTMLResponse("<!doctype html><title>Minimal</title>" + "<p>Nothing.</p>" * 300)
 
@@ -24,7 +24,7 @@ def serve() -> None:
         listener.listen()
         print(f"http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
         server = uvicorn.Server(
-            uvicorn.Config(Starlette(routes=[Route("/", page)]), log_level="warning", access_log=False)
+            uvicorn.Config(Starlette(routes=[Route("/", get_page)]), log_level="warning", access_log=False)
         )
         server.run(sockets=[listener])
 

@@ -34,17 +34,17 @@ from urllib.parse import quote, urlsplit
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.child import ROOT, child_environment
+from benchmarks.child import ROOT, make_child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.reports.reference_measurements import PING_MS
 from benchmarks.serving.stdio import StdioServer
-from benchmarks.timing import measure_seconds, percentile
+from benchmarks.timing import compute_percentile, measure_seconds
 from workspace.edits.operation import Operation
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
 """The limits of the median: up to 1,500 documents, more documents, and the changes of a hundred sections."""
@@ -114,7 +114,7 @@ def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> 
 
 
 def _write(workspace: Workspace, *operations: Operation) -> None:
-    workspace.write(list(operations), mode=Mode.ALL, tool="page", client="benchmark")
+    workspace.write(list(operations), mode=BatchMode.ALL, tool="page", client="benchmark")
 
 
 def _make_append(workspace: Workspace, path: str, words: str) -> AppendContent:
@@ -135,7 +135,7 @@ def draw_document_urls(corpus: Corpus, rounds: int, rng: random.Random) -> dict[
 
 
 def draw_page_urls(
-    content: GeneratedContent, corpus: Corpus, head: str, rounds: int, rng: random.Random
+    content: GeneratedContent, corpus: Corpus, commit: str, rounds: int, rng: random.Random
 ) -> dict[str, list[str]]:
     """Return the URLs of the pages that are not documents, by kind, and of the largest documents."""
     paths = sorted(corpus.documents)
@@ -143,14 +143,14 @@ def draw_page_urls(
     largest_paths = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGEST_DOCUMENT_COUNT:]
     folders = sorted({path.rpartition("/")[0] for path in drawn_paths} - {""})
     small_corpus = Corpus({path: corpus.documents[path] for path in drawn_paths})
-    queries = draw_queries(list(small_corpus.section_texts()), rounds)
+    queries = draw_queries(list(small_corpus.read_section_texts()), rounds)
     return {
         "documents, the largest ten": [f"/doc/{quote(path)}" for path in largest_paths],
         "library": ["/"],
         "folder": [f"/folder/{quote(folder)}" for folder in folders] or ["/"],
         "history": [f"/history/{quote(content.long_history_path)}"],
         "blame": [f"/blame/{quote(content.long_history_path)}"],
-        "commit": [f"/commit/{head}"],
+        "commit": [f"/commit/{commit}"],
         "search": [f"/search?q={quote(' '.join(query))}" for query in queries],
         "proposals": ["/proposals"],
         "proposal": [f"/proposals/{id}" for id in content.simple_ids],
@@ -164,7 +164,11 @@ def draw_page_urls(
 def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPConnection]:
     """Yield a connection to a server. The first line that its command prints is the address."""
     process = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env=child_environment(home), stdout=subprocess.PIPE, text=True
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=make_child_environment(home),
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     try:
@@ -209,7 +213,9 @@ def measure_ping_ms(home: Path) -> float:
     with StdioServer([sys.executable, "-m", "benchmarks.serving.minimal_server"], home) as server:
         server.initialize()
         return (
-            percentile([measure_seconds(lambda: server.request("ping")) for _ in range(_PING_COUNT)], 0.5)
+            compute_percentile(
+                [measure_seconds(lambda: server.request("ping")) for _ in range(_PING_COUNT)], 0.5
+            )
             * 1e3
         )
 
@@ -224,7 +230,7 @@ class TableRow(NamedTuple):
     @property
     def is_limit_missed(self) -> bool:
         """Return True if the median is above the limit."""
-        return self.limit_ms is not None and percentile(self.times, 0.5) * 1e3 > self.limit_ms
+        return self.limit_ms is not None and compute_percentile(self.times, 0.5) * 1e3 > self.limit_ms
 
 
 def make_rows(
@@ -232,7 +238,7 @@ def make_rows(
 ) -> Iterator[TableRow]:
     """Yield the rows, each with the limit of its kind multiplied by `factor`."""
     for page, times in times_by_page.items():
-        kind_limit_ms = CHANGES_MS if page.startswith("changes") else _default_limit_ms(document_count)
+        kind_limit_ms = CHANGES_MS if page.startswith("changes") else _get_default_limit_ms(document_count)
         limit_ms = None if page == _MINIMAL_PAGE else kind_limit_ms * factor
         if len(times.first_times) > 1:
             # The first requests of the largest documents have no limit: the server reads and renders their
@@ -244,11 +250,11 @@ def make_rows(
             yield TableRow(page, times.later_times, limit_ms)
 
 
-def _default_limit_ms(document_count: int) -> float:
+def _get_default_limit_ms(document_count: int) -> float:
     return SMALL_MS if document_count <= _MAX_SMALL_DOCUMENTS + 1 else LARGE_MS
 
 
-def format_table(rows: Sequence[TableRow], document_count: int) -> Table:
+def make_table(rows: Sequence[TableRow], document_count: int) -> Table:
     """Return the rows as a table in milliseconds."""
     table = Table(
         "page",
@@ -259,7 +265,7 @@ def format_table(rows: Sequence[TableRow], document_count: int) -> Table:
         title=f"Pages of {document_count:,} documents",
     )
     for row in rows:
-        values = (percentile(row.times, 0.5), percentile(row.times, 0.95), max(row.times))
+        values = (compute_percentile(row.times, 0.5), compute_percentile(row.times, 0.95), max(row.times))
         condition = "" if row.limit_ms is None else f"<= {row.limit_ms:.0f}"
         table.add_row(
             row.page, *(f"{value * 1e3:.1f}" for value in values), condition + " MISSED" * row.is_limit_missed
@@ -302,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ping_ms = sum(ping_times_ms) / len(ping_times_ms)
     rows = list(make_rows(times_by_page, len(corpus.documents), max(1.0, ping_ms / PING_MS)))
     print(f"ping of a minimal server p50 {ping_ms:.2f} ms ({ping_ms / PING_MS:.2f}x)")
-    Console().print(format_table(rows, len(corpus.documents)))
+    Console().print(make_table(rows, len(corpus.documents)))
     return int(any(row.is_limit_missed for row in rows))
 
 

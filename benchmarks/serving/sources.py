@@ -10,31 +10,31 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import Corpus, SectionText, make_repository
-from benchmarks.search.known_items import CHECKED_HITS, KnownItem, draw_items, measure_items
+from benchmarks.search.known_items import CHECKED_HIT_COUNT, KnownItem, draw_items, measure_items
 from benchmarks.search.query_sets import QuerySets
 from benchmarks.serving.http_calls import call_tool
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.startup import measure_start_to_tool_list
-from benchmarks.timing import measure_seconds, p50_p95_p99_ms
+from benchmarks.timing import compute_p50_p95_p99_ms, measure_seconds
 from docyard.sources.service import create_sources
 from index.sources.sources import search_sources
 
 SOURCE_COUNT = 100
-FUSED_COUNT = 3
+FUSED_SOURCE_COUNT = 3
 _MAX_PART_DOCUMENTS = 30  # of each source that is not the measured one
 _START_COUNT = 3
 
 
 def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict[str, Any]:
-    """Measure the first run of each query in one source, over HTTP, and the start of a server of 100.
+    """Measure the first run of each query in one source, over HTTP, and starts of a server of 100 sources.
 
     The servers of one and of 100 sources alternate at each query.
     """
     folder = home / "sources"
     parts = _make_parts(Corpus.read(repository), folder, SOURCE_COUNT - 1, _MAX_PART_DOCUMENTS)
     files = {
-        "one": _write_file(folder / "one.toml", [repository]),
-        "hundred": _write_file(folder / "hundred.toml", [repository, *parts]),
+        "one": _write_sources_file(folder / "one.toml", [repository]),
+        "hundred": _write_sources_file(folder / "hundred.toml", [repository, *parts]),
     }
     _build_indexes(files["hundred"])
     with (
@@ -51,7 +51,7 @@ def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict
                 times[name].append(measure_seconds(partial(_search, connection, query)))
     command = (sys.executable, *_make_command(files["hundred"]))
     starts = [measure_start_to_tool_list(command, home)[0] for _ in range(_START_COUNT)]
-    return {name: p50_p95_p99_ms(times[name]) for name in times} | {"start_s": min(starts)}
+    return {name: compute_p50_p95_p99_ms(times[name]) for name in times} | {"start_s": min(starts)}
 
 
 def measure_fusion(repository: Path, home: Path, section_texts: Sequence[SectionText]) -> dict[str, float]:
@@ -61,15 +61,15 @@ def measure_fusion(repository: Path, home: Path, section_texts: Sequence[Section
     """
     folder = home / "fusion"
     corpus = Corpus.read(repository)
-    parts = _make_parts(corpus, folder, FUSED_COUNT, len(corpus.documents))
-    file = _write_file(folder / "sources.toml", parts)
+    parts = _make_parts(corpus, folder, FUSED_SOURCE_COUNT, len(corpus.documents))
+    file = _write_sources_file(folder / "sources.toml", parts)
     _build_indexes(file)
     sources = create_sources(file)
-    names = {path: f"s{number % FUSED_COUNT}" for number, path in enumerate(corpus.documents)}
+    names = {path: f"s{number % FUSED_SOURCE_COUNT}" for number, path in enumerate(corpus.documents)}
 
     def search(item: KnownItem, *, namespace: str | None = None) -> list[str]:
         selected = sources.select(namespace or names[item.section.rpartition("#")[0]])
-        page = search_sources(selected, item.query, limit=CHECKED_HITS)
+        page = search_sources(selected, item.query, limit=CHECKED_HIT_COUNT)
         return [source_hit.hit.chunk_id for source_hit in page.hits]
 
     items = [item for group in draw_items(section_texts).values() for item in group]
@@ -83,7 +83,7 @@ def measure_fusion(repository: Path, home: Path, section_texts: Sequence[Section
 
 
 def _make_parts(corpus: Corpus, folder: Path, part_count: int, max_documents: int) -> list[Path]:
-    """Make repositories with the documents of a corpus in turn, and return their paths."""
+    """Distribute the documents of a corpus in turn to new repositories, and return their paths."""
     paths = list(corpus.documents)
     repositories = [folder / f"part-{number}" for number in range(part_count)]
     for number, repository in enumerate(repositories):
@@ -92,7 +92,7 @@ def _make_parts(corpus: Corpus, folder: Path, part_count: int, max_documents: in
     return repositories
 
 
-def _write_file(file: Path, repositories: Sequence[Path]) -> Path:
+def _write_sources_file(file: Path, repositories: Sequence[Path]) -> Path:
     """Write a file of sources, which are named `s0`, `s1` and so on."""
     tables = [
         f'[sources.s{number}]\nrepo = "{repository.resolve()}"\n'
@@ -104,7 +104,7 @@ def _write_file(file: Path, repositories: Sequence[Path]) -> Path:
 
 
 def _build_indexes(file: Path) -> None:
-    """Build the indexes of the sources. The environment has the folders of the servers."""
+    """Build the indexes of the sources where the servers read them."""
     sources = create_sources(file)
     for source in sources:
         source.prepare()

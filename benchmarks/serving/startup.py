@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.serving.stdio import StdioServer
-from benchmarks.timing import ROUND_COUNT, measure_seconds, p50_p95_ms
+from benchmarks.timing import ROUND_COUNT, compute_p50_p95_ms, measure_seconds
 from index.service import SearchIndex
 from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
@@ -38,7 +38,7 @@ def measure_start_to_tool_list(command: Sequence[str], home: Path) -> tuple[floa
     with StdioServer(command, home) as server:
         server.initialize()
         server.request("tools/list")
-        return time.perf_counter() - server.start_time, server.cpu_seconds()
+        return time.perf_counter() - server.start_time, server.read_cpu_seconds()
 
 
 def measure_start(repository: Path, home: Path) -> dict[str, Any]:
@@ -115,8 +115,8 @@ def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
             minimal_server_pings += _measure_pings(minimal_server)
             docyard_pings += _measure_pings(docyard_server)
     return {
-        "docyard_ping": p50_p95_ms(docyard_pings),
-        "minimal_server_ping": p50_p95_ms(minimal_server_pings),
+        "docyard_ping": compute_p50_p95_ms(docyard_pings),
+        "minimal_server_ping": compute_p50_p95_ms(minimal_server_pings),
     }
 
 

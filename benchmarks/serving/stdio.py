@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmarks.child import ROOT, MeasurementFailed, child_environment
+from benchmarks.child import ROOT, MeasurementFailed, make_child_environment
 
 PROTOCOL_VERSION = "2025-11-25"
 
@@ -34,12 +34,12 @@ class StdioServer:
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=child_environment(home),
+            env=make_child_environment(home),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
         )
-        self._number = 0
+        self._last_id = 0
 
     def __enter__(self) -> StdioServer:
         return self
@@ -66,19 +66,19 @@ class StdioServer:
 
     def request(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and return its result; ignore other messages. Raises MeasurementFailed."""
-        self._number += 1
-        message = {"jsonrpc": "2.0", "id": self._number, "method": method}
+        self._last_id += 1
+        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
         self._send(message if parameters is None else message | {"params": parameters})
         assert self._process.stdout
         for line in self._process.stdout:
             response = json.loads(line)
-            if response.get("id") == self._number:
+            if response.get("id") == self._last_id:
                 if "result" not in response:
                     raise MeasurementFailed(f"{method}: {response['error']}")
                 return dict(response["result"])
         raise MeasurementFailed(f"{method}: the server exited")
 
-    def cpu_seconds(self) -> float | None:
+    def read_cpu_seconds(self) -> float | None:
         """Return the server's processor time (proc(5), schedstat); None if the system lacks the value."""
         tasks = Path(f"/proc/{self._process.pid}/task")
         try:

@@ -22,11 +22,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
 
-from benchmarks.child import child_environment
+from benchmarks.child import make_child_environment
 from benchmarks.corpus import Corpus, make_repository
 from benchmarks.serving.startup import make_server_command
 from benchmarks.serving.stdio import StdioServer
-from benchmarks.timing import measure_seconds, p50_p95_ms
+from benchmarks.timing import compute_p50_p95_ms, measure_seconds
 from index.service import SearchIndex
 from index.storage.metadata import MAX_KEYS, MAX_VALUES
 from workspace.workspace import Workspace
@@ -37,7 +37,7 @@ VALUE_LENGTH = 20
 
 
 def make_corpus(length: int) -> Corpus:
-    """Return a corpus of a document for each value, with a value of `length` characters for every key."""
+    """Return a corpus of MAX_VALUES documents, each with other values of `length` characters for all keys."""
     settings = "".join(
         f"[taxonomy.key{key}]\ndescription = 'Filter by key {key}.'\n" for key in range(MAX_KEYS)
     )
@@ -54,7 +54,7 @@ def measure_tool_list(command: Sequence[str], home: Path) -> tuple[dict[str, flo
         server.initialize()
         tools = server.request("tools/list")
         times = [measure_seconds(lambda: server.request("tools/list")) for _ in range(LIST_COUNT)]
-        return p50_p95_ms(times), tools
+        return compute_p50_p95_ms(times), tools
 
 
 async def serve_tool_list(tools: Sequence[dict[str, Any]]) -> None:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="docyard-taxonomy-") as folder:
         home = Path(folder)
-        os.environ.update(child_environment(home))
+        os.environ.update(make_child_environment(home))
         make_repository(make_corpus(options.length), home / "repository")
         index = SearchIndex(Workspace.open(home / "repository"))
         index.rebuild()

@@ -13,13 +13,13 @@ from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 from workspace.validation.files import list_commit
 from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
-from workspace.validation.fixes.change import FixedBytes
-from workspace.validation.fixes.files import fix_files
+from workspace.validation.fixes.change import DocumentRewrite
+from workspace.validation.fixes.files import build_fixed_files
 from workspace.validation.fixes.files import write_document as write_file
 from workspace.validation.fixes.fix import FIXABLE_RULES, LINK_RULES, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
-from workspace.validation.run import Selection
-from workspace.writing.plan import Mode, StepStatus
+from workspace.validation.run import RuleSelection
+from workspace.writing.plan import BatchMode, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class FixOutcome(NamedTuple):
     is the id of the proposal with the commit.
     """
 
-    changes: Sequence[FixedBytes] = ()
+    changes: Sequence[DocumentRewrite] = ()
     unfixed: Sequence[SkippedFix] = ()
     link_count: int = 0
     commit: str | None = None
@@ -90,7 +90,7 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     if root is None:
         raise CommandError("a bare repository has no files to write", fix="Omit --write.")
     outcome = _fix_in_memory(request, collect_checked_files(request.folder, None, False), progress)
-    written_changes: list[FixedBytes] = []
+    written_changes: list[DocumentRewrite] = []
     unwritten_files: list[SkippedFix] = []
     for change in outcome.changes:
         failure = write_file(root, change)
@@ -146,11 +146,13 @@ def _write_operation(
     """Write an operation to the served branch, or to a proposal if a document is protected."""
     tool, client = "fix", "command line"
     try:
-        return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
+        return workspace.write(
+            [operation], mode=BatchMode.ALL, tool=tool, client=client, message=message
+        ), None
     except Protected:
         actor = Actor(Author(*workspace.author(), IdentitySource.GIT), tool, client)
         proposal_result = workspace.proposal_actions().propose(
-            [operation], actor, mode=Mode.ALL, message=message
+            [operation], actor, mode=BatchMode.ALL, message=message
         )
         return proposal_result.result, proposal_result.proposal
 
@@ -172,14 +174,14 @@ def _fix_in_memory(request: FixRequest, checked_files: CheckedFiles, progress: P
     snapshot = request.workspace.snapshot(checked_files.commit)
     paths = request.select_documents(checked_files)
     results = _fix_documents(request, checked_files.files, snapshot, paths, progress)
-    return FixOutcome(*fix_files(results, snapshot, checked_files.files))
+    return FixOutcome(*build_fixed_files(results, snapshot, checked_files.files))
 
 
 def _fix_documents(
     request: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
 ) -> Sequence[FixResult]:
     """Return the fixes in order of paths; `snapshot` is the commit that the files are based on."""
-    selection = Selection(files.config.validation, request.rules)
+    selection = RuleSelection(files.config.validation, request.rules)
     history = MoveHistory(snapshot, request.workspace.moves())
     needs_history = not LINK_RULES.isdisjoint(FIXABLE_RULES if request.rules is None else request.rules)
     renamed_documents = history.documents if needs_history else RenamedDocuments({})
@@ -205,12 +207,12 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
     assert step.status is StepStatus.DONE
     assert step.outcome is not None
     fix_result = step.outcome.result
-    fixes = cast("Mapping[str, FixedBytes]", fix_result["changes"])
+    fixes = cast("Mapping[str, DocumentRewrite]", fix_result["changes"])
     snapshot = write_result.plan.snapshot
     changes = [
         fixes[path]._replace(after=content)
         if path in fixes
-        else FixedBytes(path, snapshot.read(path), content)
+        else DocumentRewrite(path, snapshot.read(path), content)
         for path, content in sorted(write_result.changes.items())
         if content is not None
     ]

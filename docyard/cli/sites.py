@@ -153,7 +153,7 @@ def _read_settings(files: FileSet, path: str) -> str | None:
     from workspace.validation.files import UnreadableFile
 
     try:
-        if files.reader.size(path) > _MAX_SETTINGS_BYTES:
+        if files.reader.get_size(path) > _MAX_SETTINGS_BYTES:
             return None
         return files.reader.read(path).decode("utf-8", "replace")
     except UnreadableFile:
@@ -178,7 +178,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
     next_line_count = 0
     for path in files.documents[:MAX_DOCUMENTS]:
         try:
-            if files.reader.size(path) > files.config.limits.document_bytes:
+            if files.reader.get_size(path) > files.config.limits.document_bytes:
                 continue
             document = Document.parse(files.reader.read(path), path)
         except (UnreadableFile, LimitExceeded):

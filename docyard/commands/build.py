@@ -173,12 +173,12 @@ def _load_key(file: Path, artifact_folder: Path) -> bytes:
 
     Raises InvalidKeyFile, and BadParameter if the file is inside the artifact's folder.
     """
-    from index.storage.keys import load_or_create_key, read_key
+    from index.storage.keys import load_or_create_key, read_key_file
 
     if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(artifact_folder)):
         raise click.BadParameter("a key file in OUT would be published with the artifact", param_hint="--key")
     is_new = not file.exists()
-    key = load_or_create_key(file) or read_key(file)
+    key = load_or_create_key(file) or read_key_file(file)
     if is_new:
         click.echo(
             "Created a new key: servers with this key open the artifact without rebuilding its index.",
@@ -217,9 +217,9 @@ def _print_report(
         warnings.append(
             f"files are omitted because of their size or name: {format_list(contents.unsupported_paths)}"
         )
-    if build.without_sections:
+    if build.sectionless_count:
         warnings.append(
-            f"{build.without_sections} documents have no text to search: they are empty, larger than "
+            f"{build.sectionless_count} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
     if build.unlisted_keys:

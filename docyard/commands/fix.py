@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from docyard.cli.fixes import FixOutcome
-    from workspace.validation.fixes.change import FixedBytes, SkippedFix
+    from workspace.validation.fixes.change import DocumentRewrite, SkippedFix
 
 _MAX_UNFIXED_LISTED = 20
 # A copy of `workspace.validation.fixes.fix.FIXABLE_RULES`, so that --help does not import that module.
@@ -170,7 +170,7 @@ def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_applied: bool) -> 
     click.echo(_summarize(outcome, is_applied=is_applied))
 
 
-def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
+def _format_diff(changes: Sequence[DocumentRewrite]) -> Iterator[str]:
     from workspace.validation.fixes.change import format_unified_diff
 
     for change in changes:

@@ -17,7 +17,7 @@ from docyard.wording import format_count
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from index.status import Status
+    from index.status import IndexStatus
     from workspace.workspace import Workspace
 
 
@@ -186,7 +186,7 @@ def _format_value(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _format_state(status: Status) -> str:
+def _format_state(status: IndexStatus) -> str:
     if status.is_damaged:
         return "damaged"
     if status.state is None:

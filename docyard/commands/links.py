@@ -138,7 +138,7 @@ def _collect_backlinks(
     try:
         with console.show_progress("Reading links") as progress:
             return resolve_backlinks(
-                file_tree, document, index.links.all_records(snapshot, document.path, progress)
+                file_tree, document, index.links.find_records_after_update(snapshot, document.path, progress)
             )
     finally:
         index.close()

@@ -163,9 +163,9 @@ def _change_to_data(change: CommitChange, *, show_diff: bool) -> dict[str, Any]:
 
 def _diff_to_data(change: CommitChange) -> dict[str, str]:
     """Return the field `diff`, or `hint` if there is no diff."""
-    from tools.history.descriptions import describe_diff
+    from tools.history.descriptions import describe_change_diff
 
-    return describe_diff(change, _MAX_DIFF_CHARS)
+    return describe_change_diff(change, _MAX_DIFF_CHARS)
 
 
 def _join_address(path: str, fragment: str | None) -> str:

@@ -14,7 +14,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from index.storage.metadata import Metadata, Problem
+    from index.storage.metadata import Metadata, MetadataProblem
 
 _METADATA_FILE = "metadata.json"
 _MAX_METADATA_BYTES = 1 << 26  # far above the size of any valid metadata.json
@@ -25,7 +25,7 @@ class _MetadataCheck(NamedTuple):
     """The metadata and all problems. `metadata` is None if the file is invalid."""
 
     metadata: Metadata | None
-    problems: list[Problem]
+    problems: list[MetadataProblem]
 
 
 @click.command(name="metadata", short_help="Print and check a metadata.json.")
@@ -107,23 +107,24 @@ def _read_file(file: Path) -> bytes:
 
 
 def _check_content(content: bytes) -> _MetadataCheck:
-    from index.storage.metadata import find_problems, parse_metadata
+    from index.storage.metadata import find_metadata_problems, parse_metadata
 
-    problems = find_problems(content)
+    problems = find_metadata_problems(content)
     return _MetadataCheck(None if problems else parse_metadata(content), problems)
 
 
 def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
-    from index.artifacts.artifact import find_problems
-    from index.storage.keys import read_key
-    from index.storage.metadata import Problem
+    from index.artifacts.artifact import find_artifact_problems
+    from index.storage.keys import read_key_file
+    from index.storage.metadata import MetadataProblem
 
-    key = read_key(find_folder(key_file)) if key_file else None
+    key = read_key_file(find_folder(key_file)) if key_file else None
     check = _check_content(_read_file(folder / _METADATA_FILE))
     if check.problems:
         return check
     return _MetadataCheck(
-        check.metadata, [Problem(_ARTIFACT_FIELD, reason) for reason in find_problems(folder, key)]
+        check.metadata,
+        [MetadataProblem(_ARTIFACT_FIELD, reason) for reason in find_artifact_problems(folder, key)],
     )
 
 

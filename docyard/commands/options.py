@@ -225,11 +225,11 @@ def open_index(
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
     from index.artifacts.artifact import open_artifact
-    from index.artifacts.frozen import FrozenIndex
-    from index.storage.keys import read_key
+    from index.artifacts.search_index import ArtifactSearchIndex
+    from index.storage.keys import read_key_file
 
-    loaded_artifact = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
+    loaded_artifact = open_artifact(find_folder(artifact), read_key_file(find_folder(key)) if key else None)
     problem = loaded_artifact.problem
     if problem is not None:
         click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)
-    return FrozenIndex(loaded_artifact, embedding=read_embedding(provider=provider))
+    return ArtifactSearchIndex(loaded_artifact, embedding=read_embedding(provider=provider))

@@ -133,7 +133,7 @@ def command(
 def _build_validator(
     checked_files: CheckedFiles, dialect: str | None, only_rules: Sequence[str], disabled_rules: Sequence[str]
 ) -> Validator:
-    from workspace.validation.run import Selection, Validator
+    from workspace.validation.run import RuleSelection, Validator
 
     files, config = checked_files.files, checked_files.files.config
     if dialect is not None:
@@ -141,7 +141,7 @@ def _build_validator(
         files = replace(files, settings=config.model_copy(update={"links": links}))
     return Validator(
         files,
-        Selection(
+        RuleSelection(
             config.validation, frozenset(only_rules) if only_rules else None, frozenset(disabled_rules)
         ),
     )

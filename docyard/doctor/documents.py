@@ -44,7 +44,7 @@ def check_taxonomy(index: SearchIndex) -> Iterator[Finding]:
     from index.storage.metadata import MAX_KEYS, MAX_VALUE_LENGTH, MAX_VALUES, is_listable
 
     listed_values: dict[str, list[str]] = {}
-    for key, values in index.values().items():
+    for key, values in index.count_taxonomy_values().items():
         listable_values = [value for value in values if is_listable(value)]
         if len(listable_values) < len(values):
             unlisted_values = [value for value in values if not is_listable(value)]

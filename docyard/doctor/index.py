@@ -174,10 +174,10 @@ def _check_unused_folders(
 def _remove_folders(folders: list[Path]) -> str | None:
     """Remove index folders that no process is writing."""
     from index.storage.files import remove_entries
-    from index.storage.location import Location
+    from index.storage.location import IndexFolder
     from index.storage.locking import is_locked
 
-    unlocked_folders = [folder for folder in folders if not is_locked(Location(folder).lock)]
+    unlocked_folders = [folder for folder in folders if not is_locked(IndexFolder(folder).lock)]
     remove_entries(unlocked_folders)
     removed_names = [folder.name for folder in unlocked_folders if not folder.exists()]
     return (

@@ -324,7 +324,7 @@ def _check_leftovers(
 def _recover(open_writable: OpenWritable) -> str:
     recovery = open_writable().recover()
     rolled_back_count, completed_count = (
-        (recovery.rolled_back, recovery.rolled_forward) if recovery else (0, 0)
+        (recovery.rolled_back_count, recovery.rolled_forward_count) if recovery else (0, 0)
     )
     actions = [f"{_format_commit_count(rolled_back_count)} rolled back"] if rolled_back_count else []
     actions += [f"{_format_commit_count(completed_count)} completed"] if completed_count else []

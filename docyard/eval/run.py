@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from docyard.eval.cases import Case, Problem
-from index.documents import chunk_id
+from index.documents import format_chunk_id
 from index.port import SearchType
 from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
@@ -185,7 +185,7 @@ def resolve_expected(case: Case, snapshot: Snapshot) -> ExpectedGrades:
             problems.append(Problem(case.file, case.line, error.message))
         pages[path] = max(grade, pages.get(path, grade))
         if key is not None:
-            chunk = chunk_id(path, key)
+            chunk = format_chunk_id(path, key)
             chunks[chunk] = max(grade, chunks.get(chunk, grade))
     return ExpectedGrades(pages, chunks, tuple(problems))
 

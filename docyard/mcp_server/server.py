@@ -139,7 +139,7 @@ def build_server(
     return Server(
         "docyard",
         version=version,
-        instructions=build_instructions(dispatcher.names()),
+        instructions=build_instructions(dispatcher.tool_names()),
         cache_hints={
             "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
             "prompts/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),

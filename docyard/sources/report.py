@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from index.sources.source import Source
-    from index.sources.sources import Sources, SourcesPlan
+    from index.sources.sources import Sources, SourcesDifference
 
 Data = dict[str, Any]
 
@@ -56,7 +56,7 @@ def format_sources(entries: list[Data]) -> Iterator[str]:
         yield f"{entry['name']:<{width}}  {state}"
 
 
-def format_plan(plan: SourcesPlan) -> Iterator[str]:
+def format_plan(plan: SourcesDifference) -> Iterator[str]:
     """Yield one line for each source that would be added, changed or removed."""
     for word, names in (("add", plan.added), ("change", plan.changed), ("remove", plan.removed)):
         for name in names:

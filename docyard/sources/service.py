@@ -29,9 +29,9 @@ def create_sources(
     from platformdirs import user_cache_path, user_data_path
 
     folders = SourceFolders(
-        file=file.parent,
-        clones=user_data_path("docyard", appauthor=False) / "sources",
-        indexes=user_cache_path("docyard", appauthor=False) / "sources",
+        settings_folder=file.parent,
+        clone_folder=user_data_path("docyard", appauthor=False) / "sources",
+        index_folder=user_cache_path("docyard", appauthor=False) / "sources",
     )
     content = content or read_sources_file(file)
     return Sources(content, folders, _read_embedding(file, content, embedding))

@@ -302,8 +302,8 @@ def build_diff(
 def _group_by_section(document: DocumentChange) -> list[list[SectionChange]]:
     """Return the changes of a document, grouped by section."""
     groups: dict[str, list[SectionChange]] = {}
-    for change in document.sections:
-        groups.setdefault(change.section, []).append(change)
+    for change in document.section_changes:
+        groups.setdefault(change.section_address, []).append(change)
     return list(groups.values())
 
 
@@ -333,9 +333,9 @@ def _build_section_view(
         first_change.location.parent_titles[:-1] if is_task else first_change.location.parent_titles
     )
     return SectionView(
-        format_element_id(document.path, first_change.section),
-        first_change.section,
-        format_one_line(first_change.heading) if first_change.section else "Front matter",
+        format_element_id(document.path, first_change.section_address),
+        first_change.section_address,
+        format_one_line(first_change.section_title) if first_change.section_address else "Front matter",
         tuple(format_one_line(title) for title in parent_titles),
         tuple(dict.fromkeys(_format_kind(change.kind) for change in group)),
         tuple(_build_change_view(change, document.path, max_change_chars) for change in group),

@@ -163,7 +163,7 @@ class Site:
     @property
     def has_background_work(self) -> bool:
         """Return True if background work for pages is running."""
-        return self.background.is_busy or self.index().links.is_reading
+        return self.background.is_busy or self.index().links.is_updating_in_background
 
     def read_state(self) -> tuple[str, str | None]:
         """Return the version of the served state, and the commit of its tip. Raises WorkspaceError."""

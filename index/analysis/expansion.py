@@ -1,6 +1,6 @@
 """The index terms of a token.
 
-The term of a plain word is its stem. The terms of a name are the full name and each of its parts:
+The term of a plain word is its stem. The terms of a name are the full name and each of its parts.
 `RateLimitError` is found by "ratelimiterror" and by "rate limits", `/v1/search` by "v1/search" and by
 "search", `--labels` by "labels" too. A digit is not split from the letter before it, so `token4` is not found
 by "token".
@@ -25,9 +25,9 @@ from index.analysis.words import (
     TOKEN,
     WORD,
     fold,
+    get_script_runs_pattern,
+    get_spaceless_pattern,
     normalize,
-    script_runs_pattern,
-    spaceless_pattern,
     stem,
     stem_all,
 )
@@ -64,8 +64,10 @@ def expand_token(token: str) -> tuple[str, ...]:
 
     The only term of a stop word is the word itself. Stop words are dropped from the parts of a name.
     """
-    if not is_name(token):
-        terms = [term for run in script_runs_pattern().findall(token) for term in _expand_script_run(*run)]
+    if not has_full_term(token):
+        terms = [
+            term for run in get_script_runs_pattern().findall(token) for term in _expand_script_run(*run)
+        ]
     elif token.startswith("--"):
         terms = [fold(token[:MAX_NAME_LENGTH])[:MAX_TERM_LENGTH], *_expand_name(token[2:MAX_NAME_LENGTH])]
     elif token.isalnum():
@@ -75,9 +77,9 @@ def expand_token(token: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms))
 
 
-def is_name(token: str) -> bool:
-    """Return True if the first term of a token is the full token: it has no script without spaces."""
-    return token.isascii() or spaceless_pattern().search(token) is None
+def has_full_term(token: str) -> bool:
+    """Return True if the first term of a token is the full token, as in all scripts with spaces."""
+    return token.isascii() or get_spaceless_pattern().search(token) is None
 
 
 def _expand_script_run(spaceless: str, other: str) -> Iterator[str]:

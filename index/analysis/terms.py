@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from index.analysis.expansion import MAX_TERM_LENGTH, expand_raw_token, expand_token, is_name
+from index.analysis.expansion import MAX_TERM_LENGTH, expand_raw_token, expand_token, has_full_term
 from index.analysis.words import STOP_WORDS, TOKEN, normalize, split_raw_tokens, strip_markup
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
 
     A full name weighs more than the sum of its parts. Otherwise the section that explains `--api-group` would
     rank below sections about groups and APIs. A hyphenated word such as `two-dimensional` is not a
-    name: its full form and its parts weigh the same, because many texts write it with a space.
+    name. Its full form and its parts weigh the same, because many texts write it with a space.
     """
     weights: dict[str, int] = {}
     get = weights.get
@@ -96,12 +96,12 @@ def extract_name_parts(tokens: Iterable[str]) -> frozenset[str]:
 
 def _has_parts(token: str, terms: tuple[str, ...]) -> bool:
     """Return True if the first term of a token is a full name, and its other terms are parts of the name."""
-    return len(terms) > 1 and is_name(token) and not _HYPHENATED.fullmatch(token)
+    return len(terms) > 1 and has_full_term(token) and not _HYPHENATED.fullmatch(token)
 
 
 def extract_token_terms(token: str) -> tuple[str, ...]:
     """Return the distinct index terms of a word or name, the full form first; a stop word is its own term."""
-    return _cached_expand(token) if len(token) <= MAX_TERM_LENGTH else _expand_token(token)
+    return _expand_cached_token(token) if len(token) <= MAX_TERM_LENGTH else _expand_token(token)
 
 
 def _expand_token(token: str) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _expand_token(token: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(term for part in tokens for term in expand_token(part)))
 
 
-_cached_expand = lru_cache(maxsize=50_000)(_expand_token)
+_expand_cached_token = lru_cache(maxsize=50_000)(_expand_token)
 
 
 def _encode(text: str) -> bytes:

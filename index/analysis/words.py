@@ -67,13 +67,13 @@ _MANY_MARKS = re.compile(r"([^\w\s]{30})[^\w\s]++")
 
 
 @cache
-def spaceless_pattern() -> re.Pattern[str]:
+def get_spaceless_pattern() -> re.Pattern[str]:
     """Return a pattern that matches a character of the scripts written without spaces."""
     return re.compile(f"[{_SPACELESS}]")
 
 
 @cache
-def script_runs_pattern() -> re.Pattern[str]:
+def get_script_runs_pattern() -> re.Pattern[str]:
     """Return a pattern of runs: characters of spaceless scripts are group 1, all others group 2."""
     return re.compile(f"([{_SPACELESS}]++)|([^{_SPACELESS}]++)")
 
@@ -82,17 +82,17 @@ def normalize(text: str) -> str:
     """Return text in NFKC, without invisible characters; runs of more than 30 marks are cut."""
     if text.isascii():
         return text
-    visible = _INVISIBLE.sub("", text).replace(_ZERO_WIDTH_SPACE, " ")
-    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", visible))
+    visible_text = _INVISIBLE.sub("", text).replace(_ZERO_WIDTH_SPACE, " ")
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", visible_text))
 
 
 def fold(word: str) -> str:
     """Return a word in lower case without marks on its letters, so that "cafe" finds "Café"."""
-    casefolded = word.casefold()
-    if casefolded.isascii():
-        return casefolded
-    unmarked = MARKS.sub("", unicodedata.normalize("NFD", casefolded.replace("\u2019", "'")))
-    return unicodedata.normalize("NFC", unmarked)
+    casefolded_word = word.casefold()
+    if casefolded_word.isascii():
+        return casefolded_word
+    word_without_marks = MARKS.sub("", unicodedata.normalize("NFD", casefolded_word.replace("\u2019", "'")))
+    return unicodedata.normalize("NFC", word_without_marks)
 
 
 BREAK = b"\0"
@@ -164,18 +164,18 @@ _stemmer_lock = threading.Lock()
 def stem(word: str) -> str:
     """Return the English Snowball stem of a folded word; words in other scripts are unchanged."""
     with _stemmer_lock:
-        return str(_stemmer().stemWord(word))
+        return str(_get_stemmer().stemWord(word))
 
 
 def stem_all(words: Sequence[str]) -> list[str]:
     """Return the stems of several words. This is faster than a call of `stem` for each word."""
     with _stemmer_lock:
-        stems: list[str] = _stemmer().stemWords(words)
+        stems: list[str] = _get_stemmer().stemWords(words)
     return stems
 
 
 @cache
-def _stemmer() -> Stemmer:
+def _get_stemmer() -> Stemmer:
     from Stemmer import Stemmer
 
     return Stemmer("english", 0)

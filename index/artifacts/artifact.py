@@ -22,14 +22,14 @@ from index.artifacts.manifest import (
     NotAnArtifact,
     check_files,
     is_sealed,
-    missing_metadata_error,
+    make_missing_metadata_error,
     read_all_manifests,
-    read_manifest,
+    read_artifact_manifest,
     read_metadata_bytes,
 )
 from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.manifest import FileStamp, IndexDamaged
-from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_served_metadata
+from index.storage.metadata import Metadata, MetadataProblem, Stats, parse_metadata, parse_served_metadata
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -46,8 +46,9 @@ class Artifact:
 
     `folder` has no symbolic links. `metadata_stamp` is the stamp of the requested `metadata.json`, and
     `stamps` has those of the other files. `is_trusted` is True if the artifact has the seal of the reader's
-    key and an index of our version, so that its segments can be used. `moves` has the new paths of documents
-    by their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
+    key and an index of our version. Only then its segments can be used. `moves` has the new paths of
+    documents by their old ones. `problem` is a violation of the contract that does not prevent serving the
+    artifact.
     """
 
     folder: Path
@@ -57,7 +58,7 @@ class Artifact:
     stamps: tuple[FileStamp, ...]
     is_trusted: bool
     moves: Mapping[str, str]
-    problem: Problem | None = None
+    problem: MetadataProblem | None = None
 
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified.
@@ -84,10 +85,10 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
             # A builder may have replaced this metadata.json and removed the files that it names.
             if read_metadata_bytes(folder) == data:
                 raise
-    raise swap_timeout_error()
+    raise make_swap_timeout_error()
 
 
-def swap_timeout_error() -> NotAnArtifact:
+def make_swap_timeout_error() -> NotAnArtifact:
     """Return the error for an artifact that is replaced faster than it can be read."""
     return NotAnArtifact(
         "the artifact is replaced faster than it can be read",
@@ -102,14 +103,14 @@ def map_segments(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple
     Returns the state of the index and the readers of its segments. Raises ArtifactDamaged.
     """
     from index.segments.generation import SegmentReader
-    from index.segments.segment import Segment, file_name
+    from index.segments.segment import Segment, make_file_name
     from index.segments.store import decode_numbers, make_state
 
     name = INDEX_FOLDER
     readers: list[SegmentReader] = []
     try:
         for id, dead_documents in manifest.parts:
-            name = f"{INDEX_FOLDER}/{file_name(id)}"
+            name = f"{INDEX_FOLDER}/{make_file_name(id)}"
             if name not in manifest.files:
                 raise ArtifactDamaged.in_file(name, "the manifest does not list it")
             segment = Segment.load(folder / INDEX_FOLDER, id, FileStamp.of(folder / name))
@@ -134,15 +135,15 @@ def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
         raise ArtifactDamaged.in_file(name, "its content is malformed") from error
 
 
-def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
+def find_artifact_problems(folder: Path, key: bytes | None = None) -> list[str]:
     """Return the problems of an artifact's files, each as a line; empty if the artifact is valid.
 
-    With a key, a missing seal of that key is also a problem. `index.storage.metadata.find_problems` checks
-    `metadata.json` itself. Raises NotAnArtifact for a folder without an artifact.
+    With a key, a missing seal of that key is also a problem. `find_metadata_problems` checks the content of
+    `metadata.json`. Raises NotAnArtifact for a folder without an artifact.
     """
     data = read_metadata_bytes(folder)
     try:
-        manifest = read_manifest(folder, data)
+        manifest = read_artifact_manifest(folder, data)
     except WorkspaceError as error:
         return [error.message]
     problems: list[str] = []
@@ -160,13 +161,15 @@ def _stamp_metadata(folder: Path) -> FileStamp:
     try:
         return FileStamp.of(folder / METADATA_FILE)
     except OSError as error:
-        raise missing_metadata_error(error) from None
+        raise make_missing_metadata_error(error) from None
 
 
 def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:
     metadata, problem = parse_served_metadata(data)
     manifest = (
-        read_manifest(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
+        read_artifact_manifest(folder, data)
+        if problem is None
+        else _find_manifest(folder, data, metadata.stats)
     )
     stamps = check_files(folder, manifest)
     is_trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
@@ -180,10 +183,10 @@ def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
 
     A person may have edited the file. The name of a manifest is the digest of its `metadata.json`. Without a
     manifest of this name, the manifest with the same figures is returned. Its checksum and those of its files
-    are verified, and the artifact is not trusted. Raises the errors of `read_manifest`.
+    are verified, and the artifact is not trusted. Raises the errors of `read_artifact_manifest`.
     """
     try:
-        return read_manifest(folder, data)
+        return read_artifact_manifest(folder, data)
     except NotAnArtifact:
         figures = (stats.indexed_at, stats.total_chunks)
         matches = [

@@ -35,13 +35,13 @@ from index.artifacts.manifest import (
     NotAnArtifact,
     UnsupportedArtifact,
     make_manifest_name,
-    read_file,
+    read_regular_file,
 )
 from index.artifacts.objects import PACKS_FOLDER, store_objects
 from index.building.build import apply_change, build_index
 from index.port import Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
-from index.segments.segment import file_name
+from index.segments.segment import make_file_name
 from index.segments.store import encode_numbers
 from index.source import GitSource, diff_snapshots, read_documents
 from index.storage.files import IndexUnwritable, remove_entries, write_atomically
@@ -83,7 +83,7 @@ class BuildBusy(WorkspaceError):
     code: ClassVar[str] = "BUILD_BUSY"
 
 
-class OutOccupied(WorkspaceError):
+class OutputFolderOccupied(WorkspaceError):
     """The path to build into is not a folder, is inside a Git directory, or has other files."""
 
     code: ClassVar[str] = "OUT_OCCUPIED"
@@ -97,10 +97,13 @@ class ArtifactUnwritable(WorkspaceError):
 
 @contextmanager
 def lock_folder(out: Path) -> Iterator[None]:
-    """Create a folder and lock it for one build. Raises BuildBusy, OutOccupied, ArtifactUnwritable."""
+    """Create a folder and lock it for one build.
+
+    Raises BuildBusy, OutputFolderOccupied, ArtifactUnwritable.
+    """
     with ExitStack() as stack:
-        with translate_write_errors():
-            check_folder_free(out)
+        with translate_artifact_write_errors():
+            check_output_folder(out)
             out.mkdir(parents=True, exist_ok=True)
             try:
                 stack.enter_context(hold_lock(out / LOCK_FILE, timeout_s=0))
@@ -115,26 +118,26 @@ def lock_folder(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def remove_on_failure(out: Path) -> Iterator[None]:
+def remove_new_files_on_failure(out: Path) -> Iterator[None]:
     """Remove the new files if the build fails before the new artifact replaces the old one.
 
     After a build that fails because the disk is full, its space must be free again.
     """
-    names_before, artifact_before = {*_list_names(out)}, _current_artifact(out)
+    names_before, artifact_before = {*_list_file_names(out)}, _read_current_artifact(out)
     try:
         yield
     except BaseException:
-        if _current_artifact(out) == artifact_before:
+        if _read_current_artifact(out) == artifact_before:
             remove_entries(
                 out / name
-                for name in _list_names(out)
+                for name in _list_file_names(out)
                 if _FILE_NAME.fullmatch(name) and name not in names_before
             )
         raise
 
 
 @contextmanager
-def translate_write_errors() -> Iterator[None]:
+def translate_artifact_write_errors() -> Iterator[None]:
     """Translate OSError and IndexUnwritable into ArtifactUnwritable."""
     try:
         yield
@@ -147,27 +150,27 @@ def translate_write_errors() -> Iterator[None]:
         ) from error
 
 
-def check_folder_free(out: Path) -> None:
-    """Raise OutOccupied if a build must not write to the path.
+def check_output_folder(out: Path) -> None:
+    """Raise OutputFolderOccupied if a build must not write to the path.
 
     It must not be a file or be inside a Git directory. A folder without an artifact must be empty, except for
     leftovers of a build.
     """
     fix = "Name an empty folder, a new one, or that of an earlier build with --out."
     if os.path.lexists(out) and not out.is_dir():
-        raise OutOccupied("the artifact's path must be a folder", fix=fix)
+        raise OutputFolderOccupied("the artifact's path must be a folder", fix=fix)
     for folder in (out, *Path(os.path.realpath(out)).parents):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir():
-            raise OutOccupied("the folder must not be inside a Git directory", fix=fix)
-    if not out.is_dir() or _current_artifact(out) is not None:
+            raise OutputFolderOccupied("the folder must not be inside a Git directory", fix=fix)
+    if not out.is_dir() or _read_current_artifact(out) is not None:
         return
     other_names = [
         name
-        for name in _list_names(out)
+        for name in _list_file_names(out)
         if name not in (*_FOLDERS, LOCK_FILE) and not _FILE_NAME.fullmatch(name)
     ]
     if other_names:
-        raise OutOccupied(
+        raise OutputFolderOccupied(
             "the folder contains files that do not belong to an artifact", fix=fix, entries=other_names[:5]
         )
 
@@ -180,11 +183,11 @@ def remove_unlisted_files(out: Path, manifests: Sequence[tuple[str, ArtifactMani
         *(name for _, manifest in manifests for name in manifest.files),
     }
     remove_entries(
-        out / name for name in _list_names(out) if _FILE_NAME.fullmatch(name) and name not in files
+        out / name for name in _list_file_names(out) if _FILE_NAME.fullmatch(name) and name not in files
     )
 
 
-def _list_names(out: Path) -> list[str]:
+def _list_file_names(out: Path) -> list[str]:
     """Return the names in the folder and in the folders that builds create there, sorted."""
     folders = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
     return sorted(
@@ -192,11 +195,11 @@ def _list_names(out: Path) -> list[str]:
     )
 
 
-def _current_artifact(out: Path) -> tuple[bytes, bytes] | None:
+def _read_current_artifact(out: Path) -> tuple[bytes, bytes] | None:
     """Return the metadata and the manifest of the folder's current artifact; None without one."""
     with suppress(OSError):
-        metadata = read_file(out / METADATA_FILE)
-        return metadata, read_file(out / make_manifest_name(metadata))
+        metadata = read_regular_file(out / METADATA_FILE)
+        return metadata, read_regular_file(out / make_manifest_name(metadata))
     return None
 
 
@@ -258,14 +261,14 @@ def _quote_toml(text: str) -> str:
 class ArtifactBuild(NamedTuple):
     """The result of a build: `indexed_count` counts the documents that were read; the others were reused.
 
-    `without_sections` counts the documents without a section, such as empty ones. `unlisted_keys`
+    `sectionless_count` counts the documents without a section, such as empty ones. `unlisted_keys`
     are the taxonomy keys with too many values to be listed.
     """
 
     metadata: Metadata
     tree: str
     indexed_count: int
-    without_sections: int
+    sectionless_count: int
     unlisted_keys: tuple[str, ...]
 
 
@@ -306,13 +309,13 @@ def build_artifact(
 
     With a key the artifact is sealed, and only an index with the seal of that key is reused. With a
     provider, it has the vectors of its sections. Raises EmbeddingUnavailable, and InvalidConfig and
-    InvalidManifest before anything is written; also BuildBusy, OutOccupied, ArtifactUnwritable, and the
-    errors of `contents`. After an error or a crash the previous artifact is intact.
+    InvalidManifest before anything is written; also BuildBusy, OutputFolderOccupied, ArtifactUnwritable, and
+    the errors of `contents`. After an error or a crash the previous artifact is intact.
     """
     config, settings = make_settings(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
     tree = build_tree({**contents.documents, **contents.manifests, CONFIG_PATH: hash_blob(settings)})
-    with lock_folder(out), translate_write_errors(), remove_on_failure(out):
+    with lock_folder(out), translate_artifact_write_errors(), remove_new_files_on_failure(out):
         previous = _read_previous(out, key)
         packs = previous.packs if previous else ()
         files = store_objects(out, contents, settings, tree, packs, progress, durable)
@@ -321,7 +324,7 @@ def build_artifact(
         readers = [
             _save_segment(reader, out / INDEX_FOLDER, durable) for reader in built_index.segment_readers
         ]
-        files += [f"{INDEX_FOLDER}/{file_name(reader.segment.id)}" for reader in readers]
+        files += [f"{INDEX_FOLDER}/{make_file_name(reader.segment.id)}" for reader in readers]
         files += _write_moves(out, contents.moves, durable)
         embedding = None
         if provider is not None:
@@ -346,7 +349,7 @@ def build_artifact(
         metadata=metadata,
         tree=tree.id,
         indexed_count=built_index.read_count,
-        without_sections=sum(map(_count_without_sections, readers)),
+        sectionless_count=sum(map(_count_sectionless_documents, readers)),
         unlisted_keys=tuple(
             name for name, counts in values.items() if len(counts) > MAX_VALUES and name in metadata.taxonomy
         ),
@@ -366,7 +369,7 @@ def _write_vectors(
     """
     from platformdirs import user_cache_path
 
-    from index.snippets import Texts
+    from index.snippets import SectionTexts
     from index.vectors.export import export_vectors
     from index.vectors.vector_index import VectorIndex
 
@@ -374,7 +377,7 @@ def _write_vectors(
     cache_folder = user_cache_path("docyard", appauthor=False) / "vectors"
     vectors = VectorIndex(provider, lambda: [cache_folder])
     try:
-        report = export_vectors(out / name, vectors, readers, Texts(snapshot.git.blob).read, progress)
+        report = export_vectors(out / name, vectors, readers, SectionTexts(snapshot.git.blob).read, progress)
     finally:
         vectors.close()
     assert report.dimensions is not None
@@ -395,7 +398,7 @@ def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
     """
     try:
         metadata = manifests.read_metadata_bytes(out)
-        manifest = manifests.read_manifest(out, metadata)
+        manifest = manifests.read_artifact_manifest(out, metadata)
         manifests.check_files(out, manifest)
     except UnsupportedArtifact:
         return None
@@ -443,7 +446,7 @@ def _publish_artifact(
 ) -> None:
     """Make the new files the artifact; remove files that neither the new nor the previous artifact has."""
     data = metadata.as_bytes()
-    name = manifests.write_manifest(out, data, manifest, key, durable=durable)
+    name = manifests.write_artifact_manifest(out, data, manifest, key, durable=durable)
     write_atomically(out / METADATA_FILE, data, durable)
     # Two builds within one second may have the same metadata.json, and so the same manifest name.
     previous_manifests = [(previous.name, previous.manifest)] if previous else []
@@ -472,7 +475,7 @@ def _find_checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> 
     return checksum or FileDigest.of(out / name)
 
 
-def _count_without_sections(reader: SegmentReader) -> int:
+def _count_sectionless_documents(reader: SegmentReader) -> int:
     """Count the live documents of a segment that have no section."""
     first_sections = reader.segment.arrays["firsts"]
     return len({*(first_sections[1:] == first_sections[:-1]).nonzero()[0].tolist()} - reader.dead_documents)

@@ -47,7 +47,7 @@ class ContentFilter(NamedTuple):
     exclude: tuple[Glob, ...] = ()
 
     def includes(self, path: str, root: str) -> bool:
-        """Return True if a document is included. Globs match its path, also relative to either folder."""
+        """Return True if a document is included. Globs match its path, or that below `root` or `folder`."""
         if self.folder and not path.startswith(f"{self.folder}/"):
             return False
         # A folder with the name of the settings file would conflict with it.
@@ -117,7 +117,7 @@ def read_commit_contents(git: GitReader, commit: str, name: str, selection: Cont
     contents = Contents(
         name, commit, snapshot.config, documents, snapshot.manifests, unsupported_paths, read, moves
     )
-    return _check_contents(contents)
+    return _drop_unused_manifests(contents)
 
 
 def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
@@ -134,7 +134,7 @@ def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
             with open(f"{folder}/{path}", "rb", buffering=0) as stream:
                 return stream.readall()
         except OSError as error:
-            raise _unreadable_error(path, error) from error
+            raise _make_unreadable_error(path, error) from error
 
     settings = folder / CONFIG_PATH
     has_settings = settings.is_file() and not settings.is_symlink()
@@ -156,14 +156,16 @@ def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
             (documents if is_document else manifests)[path] = hash_blob(read(path))
     documents = dict(sorted(documents.items()))
     name = folder.name or "documents"
-    return _check_contents(
+    return _drop_unused_manifests(
         Contents(name, None, config, documents, manifests, tuple(sorted(unsupported_paths)), read)
     )
 
 
 def build_tree(files: Mapping[str, str]) -> Tree:
     """Return the tree of blobs, given by path. No path may be a folder of another path."""
-    entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _parent_folders(path)}
+    entries: dict[str, list[TreeEntry]] = {
+        folder: [] for path in files for folder in _list_parent_folders(path)
+    }
     for path, id in files.items():
         folder, _, name = path.rpartition("/")
         entries[folder].append(TreeEntry(name, id, FILE_MODE))
@@ -179,7 +181,7 @@ def build_tree(files: Mapping[str, str]) -> Tree:
     return Tree(id, trees)
 
 
-def _parent_folders(path: str) -> Iterator[str]:
+def _list_parent_folders(path: str) -> Iterator[str]:
     """Yield the folders that contain a path, including the root ("")."""
     while path:
         path = path.rpartition("/")[0]
@@ -190,7 +192,7 @@ def _count_levels(folder: str) -> int:
     return folder.count("/") + 1 if folder else 0
 
 
-def _check_contents(contents: Contents) -> Contents:
+def _drop_unused_manifests(contents: Contents) -> Contents:
     """Remove the manifests that apply to no document. Raises EmptyCorpus."""
     if not contents.documents:
         raise EmptyCorpus(
@@ -198,7 +200,7 @@ def _check_contents(contents: Contents) -> Contents:
             fix="Name a folder with .md or .markdown files; in a repository they must be committed. "
             f"--include, --exclude, and `root` and `exclude` in {CONFIG_PATH} select among them.",
         )
-    folders = {folder for path in contents.documents for folder in _parent_folders(path)}
+    folders = {folder for path in contents.documents for folder in _list_parent_folders(path)}
     manifests = {
         path: blob for path, blob in sorted(contents.manifests.items()) if path.rpartition("/")[0] in folders
     }
@@ -224,7 +226,7 @@ def _list_files(
         except OSError as error:
             if prefix and not may_contain_documents(prefix):
                 continue
-            raise _unreadable_error(prefix or ".", error) from error
+            raise _make_unreadable_error(prefix or ".", error) from error
         for entry, status in children:
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -241,7 +243,7 @@ def _is_storable(path: str) -> bool:
         return False
 
 
-def _unreadable_error(path: str, error: OSError) -> UnreadableFolder:
+def _make_unreadable_error(path: str, error: OSError) -> UnreadableFolder:
     escaped_path = escape_path(path if len(path) <= _MAX_SHOWN_LENGTH else path[:_MAX_SHOWN_LENGTH] + "…")
     return UnreadableFolder(
         f"{escaped_path} cannot be read: {error.strerror or type(error).__name__}",

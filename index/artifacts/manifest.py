@@ -122,11 +122,11 @@ def make_manifest_name(metadata: bytes) -> str:
     return f"{hashlib.sha256(metadata).hexdigest()[:16]}.manifest"
 
 
-def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
+def read_artifact_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
     """Return a `metadata.json`'s manifest. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
     name = make_manifest_name(metadata)
     try:
-        data = read_file(folder / name)
+        data = read_regular_file(folder / name)
     except FileNotFoundError:
         raise NotAnArtifact(
             f"the manifest of metadata.json is missing ({name})",
@@ -143,7 +143,7 @@ def read_all_manifests(folder: Path) -> list[ArtifactManifest]:
     manifests: list[ArtifactManifest] = []
     for file in sorted(folder.glob("*.manifest")):
         with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
-            manifests.append(_parse_manifest(file.name, read_file(file), None))
+            manifests.append(_parse_manifest(file.name, read_regular_file(file), None))
     return manifests
 
 
@@ -169,7 +169,7 @@ def _parse_manifest(name: str, data: bytes, metadata_digest: str | None) -> Arti
         raise ArtifactDamaged.in_file(name, "its content is malformed") from error
 
 
-def write_manifest(
+def write_artifact_manifest(
     folder: Path,
     metadata: bytes,
     manifest: ArtifactManifest,
@@ -181,7 +181,7 @@ def write_manifest(
 
     With a key the manifest is sealed. Raises OSError.
     """
-    values = _to_values(metadata, manifest)
+    values = _build_values(metadata, manifest)
     sealed_values = {
         **values,
         "check": hashlib.sha256(_encode_canonical(values)).hexdigest(),
@@ -213,18 +213,18 @@ def check_files(
 def read_metadata_bytes(folder: Path) -> bytes:
     """Return the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
     try:
-        return read_file(folder / METADATA_FILE)
+        return read_regular_file(folder / METADATA_FILE)
     except OSError as error:
-        raise missing_metadata_error(error) from None
+        raise make_missing_metadata_error(error) from None
 
 
-def read_file(file: Path) -> bytes:
+def read_regular_file(file: Path) -> bytes:
     """Return the first 64 MB of a regular file. Raises OSError, also for anything else, such as a pipe."""
     with _open_regular(file) as stream:
         return stream.read(_MAX_MANIFEST_BYTES)
 
 
-def missing_metadata_error(error: OSError) -> NotAnArtifact:
+def make_missing_metadata_error(error: OSError) -> NotAnArtifact:
     """Return the error for a folder whose `metadata.json` cannot be read."""
     reason = "metadata.json is missing"
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -264,7 +264,7 @@ def _open_nonblocking(file: str, flags: int) -> int:
     return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _to_values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
+def _build_values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
     return {
         "format": FORMAT_VERSION,
         "metadata": hashlib.sha256(metadata).hexdigest(),
@@ -296,7 +296,7 @@ def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
 
 def _compute_seal(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> str:
     return hmac.digest(
-        key, b"docyard artifact\0" + _encode_canonical(_to_values(metadata, manifest)), "sha256"
+        key, b"docyard artifact\0" + _encode_canonical(_build_values(metadata, manifest)), "sha256"
     ).hex()
 
 

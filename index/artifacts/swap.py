@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from index.artifacts.artifact import open_artifact, swap_timeout_error
-from index.artifacts.frozen import FrozenIndex
+from index.artifacts.artifact import make_swap_timeout_error, open_artifact
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.port import Progress
-from index.storage.metadata import Problem
+from index.storage.metadata import MetadataProblem
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.errors import WorkspaceError
 
@@ -37,7 +37,7 @@ class Artifacts:
         key: bytes | None = None,
         on_refused: Callable[[WorkspaceError], object] = lambda error: None,
         on_progress: Progress | None = None,
-        on_problem: Callable[[Problem], object] = lambda problem: None,
+        on_problem: Callable[[MetadataProblem], object] = lambda problem: None,
         embedding: EmbeddingOptions = NO_EMBEDDING,
     ) -> None:
         self._folder = folder
@@ -52,7 +52,7 @@ class Artifacts:
         self._refused_message: str | None = None
         self._retry_time = 0.0
 
-    def get_open_index(self) -> FrozenIndex:
+    def get_open_index(self) -> ArtifactSearchIndex:
         """Return the current index with open files, so that it can be searched after they are deleted.
 
         Each call reads the status of each file. Raises ArtifactDamaged and related errors if files of the
@@ -61,22 +61,22 @@ class Artifacts:
         for _ in range(_MAX_ATTEMPTS):
             index = self.get_index()
             try:
-                if not index.has_open_files:
+                if not index.has_all_files_open:
                     index.preload()
                 return index
             except WorkspaceError:
                 if index.artifact.metadata_stamp.is_unchanged():
                     raise
-        raise swap_timeout_error()
+        raise make_swap_timeout_error()
 
-    def get_index(self) -> FrozenIndex:
+    def get_index(self) -> ArtifactSearchIndex:
         """Return the current index for a caller that only reads its metadata; its files may not be open."""
         index = self._index
         if not index.artifact.is_untouched():
             return self._reopen(index)
         if not index.artifact.metadata_stamp.is_unchanged():
             thread = self._start_opening(index)
-            if index.has_open_files:
+            if index.has_all_files_open:
                 _wait_for_thread(thread, _SWAP_TIMEOUT_S)
             else:  # the old files may have been removed, and then there is no index to search yet
                 _wait_for_thread(thread or self._opening_thread, None)
@@ -86,7 +86,7 @@ class Artifacts:
         """Close the files."""
         self._index.close()
 
-    def _start_opening(self, index: FrozenIndex) -> threading.Thread | None:
+    def _start_opening(self, index: ArtifactSearchIndex) -> threading.Thread | None:
         """Start a thread that opens the replacement of an index, and return the thread.
 
         Return None if another thread does so or has replaced the index, or if the replacement was just found
@@ -117,7 +117,7 @@ class Artifacts:
             self._retry_time = 0.0 if is_opened else time.monotonic() + _RETRY_AFTER_S
             self._opening_thread = None
 
-    def _open_next(self) -> FrozenIndex:
+    def _open_next(self) -> ArtifactSearchIndex:
         """Open the current artifact of the folder, and retry if a builder has removed its files."""
         for _ in range(_MAX_ATTEMPTS):
             index = self._open_current()
@@ -128,15 +128,15 @@ class Artifacts:
             except WorkspaceError:
                 if index.artifact.metadata_stamp.is_unchanged():
                     raise
-        raise swap_timeout_error()
+        raise make_swap_timeout_error()
 
-    def _open_current(self) -> FrozenIndex:
+    def _open_current(self) -> ArtifactSearchIndex:
         artifact = open_artifact(self._folder, self._key)
         if artifact.problem is not None:
             self._on_problem(artifact.problem)
-        return FrozenIndex(artifact, self._on_progress)
+        return ArtifactSearchIndex(artifact, self._on_progress)
 
-    def _reopen(self, index: FrozenIndex) -> FrozenIndex:
+    def _reopen(self, index: ArtifactSearchIndex) -> ArtifactSearchIndex:
         """Open a folder again after its files have changed; the old files must not be read."""
         with self._lock:
             if self._index is index:

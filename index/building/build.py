@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from index.building.builder import MAX_POSTINGS, BuiltSegments, build_segments
-from index.building.worker import Block, BuildProcess, Task
+from index.building.worker import Block, BuildProcess, BuildTask
 from index.documents import IndexedDocument, UnreadableDocument
 from index.port import DocumentSource, Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader
@@ -51,7 +51,7 @@ def build_in_processes(
     with ExitStack() as stack:
         children: list[BuildProcess] = []
         if folder is not None:
-            task = Task(source, folder, durable, MAX_POSTINGS // process_count)
+            task = BuildTask(source, folder, durable, MAX_POSTINGS // process_count)
             children += [stack.enter_context(BuildProcess(task, blocks)) for _ in range(1, process_count)]
         work = _ParentWork(source, children, len(paths), progress)
 
@@ -66,7 +66,7 @@ def build_in_processes(
         work.report()
         results = [build_blocks(blocks)]
         for child in children:
-            results.append(child.result(work.report) or build_blocks(child.sent_blocks))
+            results.append(child.wait_for_result(work.report) or build_blocks(child.sent_blocks))
     segments = tuple(segment for result in results for segment in result.segments)
     return BuiltSegments(
         segments, {path: blob for result in results for path, blob in result.unreadable.items()}

@@ -23,7 +23,7 @@ class BuiltSegments(NamedTuple):
     unreadable: Mapping[str, str]
 
 
-class Builder:
+class SegmentBuilder:
     """A builder of segments from documents in ascending order of path.
 
     Without a folder, the segments stay in memory.
@@ -73,7 +73,7 @@ def build_segments(
     max_postings: int = MAX_POSTINGS,
 ) -> BuiltSegments:
     """Build segments of documents in ascending order of path. Raises IndexUnwritable."""
-    builder = Builder(folder, durable, max_postings)
+    builder = SegmentBuilder(folder, durable, max_postings)
     unreadable: dict[str, str] = {}
     with _pause_garbage_collection():
         for document in documents:

@@ -26,7 +26,7 @@ from index.documents import IndexedDocument
 from index.segments.arrays import encode, expand_ranges
 from index.segments.segment import DATE, HEADING, TITLE, PostingLists
 
-Packed = NDArray[np.uint64]
+PackedPostings = NDArray[np.uint64]
 """Postings, each packed in one integer."""
 
 PACKED_CAPACITY = 1 << 28
@@ -38,9 +38,11 @@ _WEIGHT_MASK = np.uint64(0xFF)
 _SECTION_MASK = np.uint64(PACKED_CAPACITY - 1)
 
 
-def pack(terms: NDArray[np.uint32], sections: NDArray[np.uint32], weights: NDArray[np.uint8] | int) -> Packed:
+def pack_postings(
+    terms: NDArray[np.uint32], sections: NDArray[np.uint32], weights: NDArray[np.uint8] | int
+) -> PackedPostings:
     """Pack postings; a single weight applies to all of them."""
-    packed: Packed = terms.astype(np.uint64)
+    packed: PackedPostings = terms.astype(np.uint64)
     packed <<= _TERM_SHIFT - _SECTION_SHIFT
     packed |= sections
     packed <<= _SECTION_SHIFT
@@ -48,25 +50,25 @@ def pack(terms: NDArray[np.uint32], sections: NDArray[np.uint32], weights: NDArr
     return packed
 
 
-def unpack_terms(packed: Packed) -> NDArray[np.uint32]:
+def unpack_terms(packed: PackedPostings) -> NDArray[np.uint32]:
     """Return the terms of postings."""
     return (packed >> _TERM_SHIFT).astype(np.uint32)
 
 
-def unpack_sections(packed: Packed) -> NDArray[np.uint32]:
+def unpack_sections(packed: PackedPostings) -> NDArray[np.uint32]:
     """Return the sections of postings."""
     sections = (packed >> _SECTION_SHIFT).astype(np.uint32)
     sections &= np.uint32(PACKED_CAPACITY - 1)
     return sections
 
 
-def unpack_weights(packed: Packed) -> NDArray[np.uint8]:
+def unpack_weights(packed: PackedPostings) -> NDArray[np.uint8]:
     """Return the weights of postings."""
     return packed.astype(np.uint8)
 
 
-def sum_weights(packed: Packed) -> Packed:
-    """Sort postings in place, and return one for each term and section with the sum of their weights."""
+def sum_weights(packed: PackedPostings) -> PackedPostings:
+    """Sort postings in place, and return one for each term and section, with the sum of weights up to 255."""
     packed.sort()
     terms_and_sections = packed >> _SECTION_SHIFT
     is_first = np.ones(len(terms_and_sections), np.bool_)
@@ -76,12 +78,12 @@ def sum_weights(packed: Packed) -> Packed:
     return (terms_and_sections[firsts] << _SECTION_SHIFT) | np.minimum(sums, np.uint64(MAX_WEIGHT))
 
 
-def shift_sections(packed: Packed, shift: int) -> None:
+def shift_sections(packed: PackedPostings, shift: int) -> None:
     """Add `shift` to the section numbers of postings, in place."""
     packed += np.uint64(shift) << _SECTION_SHIFT
 
 
-def renumber_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
+def renumber_terms(packed: PackedPostings, new_terms: NDArray[np.uint64]) -> None:
     """Renumber the terms of postings, in place: term t becomes `new_terms[t]`."""
     renumbered = new_terms[unpack_terms(packed)]
     renumbered <<= _TERM_SHIFT
@@ -89,7 +91,7 @@ def renumber_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
     packed |= renumbered
 
 
-def find_list_starts(packed: Packed, term_count: int) -> NDArray[np.int64]:
+def find_list_starts(packed: PackedPostings, term_count: int) -> NDArray[np.int64]:
     """Return the start of each of `term_count` lists in sorted postings, and the end of the last list."""
     return np.searchsorted(packed, np.arange(term_count + 1, dtype=np.uint64) << _TERM_SHIFT).astype(np.int64)
 
@@ -152,7 +154,7 @@ class DocumentBatch:
             self._depths.append(len(above[section.position]))
         self.size += len(document.data)
 
-    def make_text_postings(self, headings: Headings) -> Iterator[Packed]:
+    def make_text_postings(self, headings: Headings) -> Iterator[PackedPostings]:
         """Yield the sorted postings of texts and headings, in one or more portions."""
         for first, last in self._split_into_portions(headings):
             yield sum_weights(
@@ -164,7 +166,7 @@ class DocumentBatch:
                 )
             )
 
-    def make_title_postings(self, headings: Headings) -> Iterator[Packed]:
+    def make_title_postings(self, headings: Headings) -> Iterator[PackedPostings]:
         """Yield the postings of the fields of titles and of headings, in several portions."""
         for field, own in ((TITLE, _to_uint32(self._titles)), (HEADING, headings.own)):
             terms = self._convert_to_field(field, headings, own)
@@ -172,7 +174,7 @@ class DocumentBatch:
                 counts = headings.sizes[own[first:last]]
                 sections = np.repeat(np.arange(first, last, dtype=np.uint32), counts)
                 yield sum_weights(
-                    pack(terms[expand_ranges(headings.starts[own[first:last]], counts)], sections, 1)
+                    pack_postings(terms[expand_ranges(headings.starts[own[first:last]], counts)], sections, 1)
                 )
 
     def _convert_to_field(
@@ -186,11 +188,11 @@ class DocumentBatch:
         terms[positions] = self._vocabulary.add_words_to_field(field, distinct)[numbers]
         return terms
 
-    def make_facet_postings(self) -> Packed:
+    def make_facet_postings(self) -> PackedPostings:
         """Return the postings of facets and dates."""
         counts = _to_int64(self._counts)
         sections = expand_ranges(_to_int64(self._firsts), counts)
-        return pack(np.repeat(_to_uint32(self._values), counts), sections.astype(np.uint32), 1)
+        return pack_postings(np.repeat(_to_uint32(self._values), counts), sections.astype(np.uint32), 1)
 
     def _number_headings_above(self, document: IndexedDocument) -> list[tuple[int, ...]]:
         """Return the numbers of the headings above each section, by position."""
@@ -224,7 +226,7 @@ class DocumentBatch:
 
     def analyse_headings(self) -> Headings:
         """Analyse the headings, and return their terms."""
-        terms, owners = self._analyse([encode(heading) for heading in self._headings], stop_words=True)
+        terms, owners = self._analyse([encode(heading) for heading in self._headings], with_stop_words=True)
         sizes = np.bincount(owners, minlength=len(self._headings))
         ends = np.concatenate(([0], np.cumsum(_to_int64(self._depths))))
         starts = np.cumsum(sizes) - sizes
@@ -233,17 +235,17 @@ class DocumentBatch:
     def _split_into_portions(self, headings: Headings) -> Iterator[tuple[int, int]]:
         """Yield ranges of sections, each of about MAX_PORTION_SIZE bytes of text and words of headings."""
         above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
-        posting_counts = np.fromiter(map(len, self._texts), np.int64, self.section_count)
-        posting_counts += headings.sizes[headings.own] + np.diff(above)
-        cuts = np.flatnonzero(np.diff(np.cumsum(posting_counts) // MAX_PORTION_SIZE)) + 1
+        section_sizes = np.fromiter(map(len, self._texts), np.int64, self.section_count)
+        section_sizes += headings.sizes[headings.own] + np.diff(above)
+        cuts = np.flatnonzero(np.diff(np.cumsum(section_sizes) // MAX_PORTION_SIZE)) + 1
         return pairwise((0, *cuts.tolist(), self.section_count))
 
-    def _pack_text_postings(self, first: int, last: int) -> Packed:
-        terms, sections = self._analyse(self._texts[first:last], stop_words=False)
+    def _pack_text_postings(self, first: int, last: int) -> PackedPostings:
+        terms, sections = self._analyse(self._texts[first:last], with_stop_words=False)
         sections += np.uint32(first)
-        return pack(terms, sections, 1)
+        return pack_postings(terms, sections, 1)
 
-    def _pack_heading_postings(self, headings: Headings, first: int, last: int) -> Packed:
+    def _pack_heading_postings(self, headings: Headings, first: int, last: int) -> PackedPostings:
         all_sections = np.arange(first, last, dtype=np.uint32)
         ends = headings.ends[first : last + 1]
         numbers = np.concatenate((headings.own[first:last], headings.above[ends[0] : ends[-1]]))
@@ -252,14 +254,14 @@ class DocumentBatch:
         weights[: len(all_sections)] = HEADING_WEIGHT
         counts = headings.sizes[numbers]
         terms = headings.terms[expand_ranges(headings.starts[numbers], counts)]
-        return pack(terms, np.repeat(sections, counts), np.repeat(weights, counts))
+        return pack_postings(terms, np.repeat(sections, counts), np.repeat(weights, counts))
 
     def _analyse(
-        self, texts: Sequence[bytes], *, stop_words: bool
+        self, texts: Sequence[bytes], *, with_stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the terms of some texts in order, and for each term the number of its text."""
         numbers = self._vocabulary.number_raw_tokens(split_raw_tokens(texts))
-        terms, counts = self._vocabulary.look_up_terms(numbers, stop_words=stop_words)
+        terms, counts = self._vocabulary.look_up_terms(numbers, with_stop_words=with_stop_words)
         return terms, np.repeat(np.cumsum(numbers == 0, dtype=np.uint32), counts)
 
 
@@ -287,7 +289,7 @@ class Inversion:
         self._batch_bytes = batch_bytes
         self._max_vocabulary_bytes = max_vocabulary_bytes
         # Each vocabulary, with the postings of its terms.
-        self._runs: list[tuple[Vocabulary, list[Packed]]] = []
+        self._runs: list[tuple[Vocabulary, list[PackedPostings]]] = []
         self._lengths: list[NDArray[np.uint32]] = []
         self._section_count = 0
         self.posting_count = 0
@@ -337,7 +339,7 @@ class Inversion:
             self._store(postings, first_section)
         self._lengths.append(lengths.astype(np.uint32))
 
-    def _store(self, postings: Packed, first_section: int) -> None:
+    def _store(self, postings: PackedPostings, first_section: int) -> None:
         shift_sections(postings, first_section)
         self._runs[-1][1].append(postings)
         self.posting_count += len(postings)
@@ -359,7 +361,7 @@ class Inversion:
         return keys
 
 
-def _find_used_terms(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
+def _find_used_terms(vocabulary: Vocabulary, run: list[PackedPostings]) -> NDArray[np.int64]:
     """Return the numbers of the terms of some postings, ascending."""
     flags = np.zeros(vocabulary.size, np.bool_)
     for postings in run:

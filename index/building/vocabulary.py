@@ -39,7 +39,7 @@ class KeyNumbers(dict[_Key, int]):
         number = self[key] = len(self)
         return number
 
-    def keys_since(self, number: int) -> list[_Key]:
+    def list_keys_since(self, number: int) -> list[_Key]:
         """Return the keys from a number on, in order."""
         return list(islice(reversed(self), len(self) - number))[::-1]
 
@@ -78,15 +78,15 @@ class Vocabulary:
         with self._lock:
             numbers = np.fromiter(map(self._raw_tokens.__getitem__, raw_tokens), np.uint32, len(raw_tokens))
             if len(self._raw_tokens) > len(self._starts):
-                self._add_tokens(self._raw_tokens.keys_since(len(self._starts)))
+                self._add_tokens(self._raw_tokens.list_keys_since(len(self._starts)))
             return numbers
 
     def look_up_terms(
-        self, numbers: NDArray[np.uint32], *, stop_words: bool
+        self, numbers: NDArray[np.uint32], *, with_stop_words: bool
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the terms of numbered raw tokens, token after token, and how many each token has."""
         with self._lock:
-            counts = _view_array(self._all_counts if stop_words else self._content_counts)[numbers]
+            counts = _view_array(self._all_counts if with_stop_words else self._content_counts)[numbers]
             positions = expand_ranges(
                 _view_array(self._starts)[numbers].astype(np.int64), counts.astype(np.int64)
             )
@@ -108,7 +108,7 @@ class Vocabulary:
     def look_up_keys(self, terms: NDArray[np.integer]) -> list[bytes]:
         """Return the encoded field and text of numbered terms."""
         with self._lock:
-            self._keys += map(encode, self._terms.keys_since(len(self._keys)))
+            self._keys += map(encode, self._terms.list_keys_since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
 
     def _add_tokens(self, raw_tokens: Sequence[bytes]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from index.building.builder import Builder, BuiltSegments
+from index.building.builder import BuiltSegments, SegmentBuilder
 from index.documents import UnreadableDocument
 from index.port import DocumentSource
 from index.segments.segment import Segment
@@ -30,7 +30,7 @@ _RESULT_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BuildTask:
     """The source of the documents, the folder of the segments, and the options of `build_segments`."""
 
     source: DocumentSource
@@ -53,7 +53,7 @@ class BuildProcess:
     documents.
     """
 
-    def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
+    def __init__(self, task: BuildTask, blocks: Iterator[Block]) -> None:
         self.sent_blocks: list[Block] = []
         self.finished_count = 0
         self._task = task
@@ -78,7 +78,7 @@ class BuildProcess:
         while self._pending and self._pending[0].done():
             self._receive()
 
-    def result(self, report: Callable[[], None]) -> BuiltSegments | None:
+    def wait_for_result(self, report: Callable[[], None]) -> BuiltSegments | None:
         """Wait for the result, and call `report` after each block; return None if the process failed."""
         while self._pending:
             self._receive()
@@ -115,8 +115,8 @@ class BuildProcess:
 
 
 class _ChildState(NamedTuple):
-    task: Task
-    builder: Builder
+    task: BuildTask
+    builder: SegmentBuilder
     unreadable: dict[str, str]
 
 
@@ -124,9 +124,9 @@ _child_states: list[_ChildState] = []
 """The state of a child process; empty in the parent."""
 
 
-def _start_child(task: Task) -> None:
+def _start_child(task: BuildTask) -> None:
     gc.disable()  # the growing structures have no reference cycles, and scanning them takes long
-    _child_states.append(_ChildState(task, Builder(task.folder, task.durable, task.max_postings), {}))
+    _child_states.append(_ChildState(task, SegmentBuilder(task.folder, task.durable, task.max_postings), {}))
 
 
 def _add_block(block: Block) -> int:

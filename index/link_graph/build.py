@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from index.link_graph.records import OPEN_RECORD, LinkRecord, make_record
+from index.link_graph.records import ANY_FILE_RECORD, LinkRecord, make_record
 from index.link_graph.store import DocumentRow
 from index.pool import process_map
 from index.port import Progress
@@ -44,7 +44,7 @@ class LinkReader(NamedTuple):
         """Return a reader with a snapshot's settings."""
         return cls(snapshot.git, snapshot.config.limits.document_bytes, snapshot.config.links)
 
-    def record(self, path: str, blob: str) -> LinkRecord:
+    def read_record(self, path: str, blob: str) -> LinkRecord:
         """Return the links of one document.
 
         A document that is too large or unreadable is treated as if it may link to any file. A file that is
@@ -53,20 +53,20 @@ class LinkReader(NamedTuple):
         try:
             data = self.git.blob_within(blob, self.max_bytes)
             if data is None:
-                return OPEN_RECORD
+                return ANY_FILE_RECORD
             check_lfs_pointer(path, data)
             return make_record(Document.parse(data, path), self.rules)
         except NotADocument:
             return LinkRecord()
         except (LimitExceeded, DamagedRepository):
-            return OPEN_RECORD
+            return ANY_FILE_RECORD
 
     def read_row(self, path: str, blob: str) -> DocumentRow:
         """Return the row of one document for the store."""
-        record = self.record(path, blob)
+        record = self.read_record(path, blob)
         return DocumentRow(path, blob, record.to_bytes(), record.keys(path, self.rules))
 
-    def rows(self, documents: _Block) -> list[DocumentRow]:
+    def read_block(self, documents: _Block) -> list[DocumentRow]:
         """Return the rows of some documents."""
         return [self.read_row(path, blob) for path, blob in documents]
 
@@ -92,7 +92,7 @@ def read_rows(
     )
     blocks = (documents[first : first + _BLOCK_SIZE] for first in range(0, document_count, _BLOCK_SIZE))
     for _, rows in process_map(
-        reader.rows, blocks, processes, None if has_waiting_caller else _lower_priority
+        reader.read_block, blocks, processes, None if has_waiting_caller else _lower_priority
     ):
         yield from rows
         finished_count += len(rows)

@@ -24,12 +24,12 @@ from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
-from workspace.links.inbound_links import ScannedInboundLinks, scan_documents
+from workspace.links.inbound_links import InboundLinkScanner, scan_documents
 from workspace.snapshot.snapshot import list_changed_documents
 
 if TYPE_CHECKING:
     from index.link_graph.location import OpenGraph
-    from index.link_graph.records import LinkRecord, LongRecords
+    from index.link_graph.records import LinkRecord, LongRecordCache
     from index.link_graph.store import DocumentRow, LinkingDocument, LinkStore
     from index.storage.location import IndexLocation
     from workspace.snapshot.snapshot import Snapshot
@@ -63,14 +63,14 @@ class LinkGraph:
         self._last_snapshot: Snapshot | None = None
 
     @cached_property
-    def _long_records(self) -> LongRecords:
-        from index.link_graph.records import LongRecords
+    def _long_record_cache(self) -> LongRecordCache:
+        from index.link_graph.records import LongRecordCache
 
-        return LongRecords()
+        return LongRecordCache()
 
     @property
-    def is_reading(self) -> bool:
-        """Return True if a thread of `update_in_background` is reading all documents."""
+    def is_updating_in_background(self) -> bool:
+        """Return True if a thread of `update_in_background` is running."""
         reader = self._reader
         return reader is not None and reader.is_alive()
 
@@ -87,7 +87,7 @@ class LinkGraph:
             graph_state, target_state = graph.store.read_state(), GraphState.of(snapshot)
             if target_state.is_same(graph_state) or self._advance(graph.store, graph_state, snapshot):
                 return
-            with graph.exclusive(progress):
+            with graph.lock_full_reads(progress):
                 if graph.store.read_state() != graph_state:
                     raise BaseMoved(
                         "another process has changed the link graph", fix="Read its state again.", commit=None
@@ -115,7 +115,7 @@ class LinkGraph:
             return self._reader
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to some paths, as `InboundLinks` requires.
+        """Return the documents that may link to some paths, as `InboundLinkFinder` requires.
 
         This works in any state of the graph, and never waits until all documents are read.
         """
@@ -124,7 +124,7 @@ class LinkGraph:
         except (IndexBusy, IndexDamaged, IndexUnwritable):
             results = None
         if results is None:
-            return ScannedInboundLinks().find_linking_documents(snapshot, paths)
+            return InboundLinkScanner().find_linking_documents(snapshot, paths)
         linking_documents, unknown_blobs = results
         documents = (path for path in paths if _is_document(snapshot, path))
         return sorted(
@@ -135,7 +135,7 @@ class LinkGraph:
             }
         )
 
-    def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, LinkRecord]] | None:
+    def find_records(self, snapshot: Snapshot, path: str) -> list[tuple[str, LinkRecord]] | None:
         """Return the links of each document that may link to a file or folder, in order of paths.
 
         Of a long document, only the links that may target the path are returned. Returns None if too many
@@ -146,21 +146,21 @@ class LinkGraph:
 
         rules = GraphState.of(snapshot).rules
         results = self._query_graph(
-            snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long_records
+            snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long_record_cache
         )
         if results is None or len(results[1]) > _MAX_DOCUMENTS_READ:
             return None
         reader = LinkReader.of(snapshot)
-        select_likely = partial(self._long_records.select_likely, rules, path, reader.record)
+        select_likely = partial(self._long_record_cache.select_likely, rules, path, reader.read_record)
         records = [(item.path, select_likely(item)) for item in results[0]]
         keys = set(make_path_keys(path))
         for source, blob in results[1].items():
-            record = reader.record(source, blob)
+            record = reader.read_record(source, blob)
             if keys & record.keys(source, reader.rules):
                 records.append((source, record))
         return sorted(records, key=lambda item: item[0])
 
-    def all_records(
+    def find_records_after_update(
         self, snapshot: Snapshot, path: str, progress: Progress | None = None
     ) -> list[tuple[str, LinkRecord]]:
         """Return the result of `records`, after reading all documents if needed.
@@ -171,12 +171,12 @@ class LinkGraph:
 
         if snapshot.commit == self._workspace.tip():
             self.update_to(snapshot, progress)
-        results = self.records(snapshot, path)
+        results = self.find_records(snapshot, path)
         if results is not None:
             return results
         reader, documents = LinkReader.of(snapshot), snapshot.documents
         return [
-            (source, reader.record(source, documents[source]))
+            (source, reader.read_record(source, documents[source]))
             for source in self.find_linking_documents(snapshot, (path,))
         ]
 

@@ -20,7 +20,7 @@ from index.link_graph.store import LinkStore
 from index.port import Progress
 from index.storage.files import remove_entries
 from index.storage.keys import load_user_key
-from index.storage.location import Location
+from index.storage.location import IndexFolder
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 
@@ -38,15 +38,15 @@ class OpenGraph(NamedTuple):
     """
 
     store: LinkStore
-    location: Location | None
+    location: IndexFolder | None
     inode: int | None
 
     @classmethod
-    def open(cls, location: Location | None) -> OpenGraph:
+    def open(cls, location: IndexFolder | None) -> OpenGraph:
         """Open the graph at a location; replace a damaged one. Raises IndexUnwritable, IndexBusy."""
         if location is None:
             return cls(LinkStore(None), None, None)
-        file = _graph_file(location)
+        file = _make_graph_path(location)
         try:
             store = LinkStore(file)
         except IndexDamaged:
@@ -56,17 +56,17 @@ class OpenGraph(NamedTuple):
             return cls(store, location, file.stat().st_ino)
         return cls(store, location, None)
 
-    def is_at(self, location: Location | None) -> bool:
+    def is_at(self, location: IndexFolder | None) -> bool:
         """Return True if this is the graph at a location, and its file was not replaced."""
         if location is None or location != self.location:
             return location == self.location
         try:
-            return _graph_file(location).stat().st_ino == self.inode
+            return _make_graph_path(location).stat().st_ino == self.inode
         except OSError:
             return False
 
     @contextmanager
-    def exclusive(self, progress: Progress | None) -> Iterator[None]:
+    def lock_full_reads(self, progress: Progress | None) -> Iterator[None]:
         """Prevent other processes from reading all documents. Raises IndexBusy, IndexUnwritable."""
         if self.location is None:
             yield
@@ -80,7 +80,7 @@ class OpenGraph(NamedTuple):
             yield
 
 
-def discard_graphs(location: Location) -> None:
+def discard_graphs(location: IndexFolder) -> None:
     """Remove the graphs in a folder, including those of other versions.
 
     A process that has a graph open can still use it.
@@ -89,7 +89,7 @@ def discard_graphs(location: Location) -> None:
         remove_entries(entry for entry in location.folder.iterdir() if entry.name.startswith("links-"))
 
 
-def _graph_file(location: Location) -> Path:
+def _make_graph_path(location: IndexFolder) -> Path:
     folder = location.folder
     with suppress(OSError):
         text = b"docyard links\0%s\0%d" % (os.fsencode(folder.name), folder.lstat().st_ino)

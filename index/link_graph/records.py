@@ -4,8 +4,8 @@ All paths by which a link may name a file have one key. A destination may leave 
 folder of a README; which file it means depends on the other files (`workspace.links.resolver`). Paths that
 differ only in this way have the same key, so that a lookup finds too many links rather than too few.
 
-`LongRecords` groups the links of long documents by name, so that a table of contents with thousands of links
-is parsed once.
+`LongRecordCache` groups the links of long documents by name, so that a table of contents with thousands of
+links is parsed once.
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ def _extract_last_part(destination: str) -> tuple[str, bool]:
 def _normalize_path(path: str) -> str:
     """Return a path without extensions, and without a file name that means its folder, such as README."""
     while True:
-        shorter = _remove_endings(path)
-        folder, _, name = shorter.rpartition("/")
+        shorter_path = _remove_endings(path)
+        folder, _, name = shorter_path.rpartition("/")
         if name.lower() in INDEX_STEMS:
-            shorter = folder
-        if shorter == path:
+            shorter_path = folder
+        if shorter_path == path:
             return path
-        path = shorter
+        path = shorter_path
 
 
 def _remove_endings(path: str) -> str:
@@ -150,15 +150,15 @@ class Reference(NamedTuple):
 class LinkRecord(NamedTuple):
     """The links of a document that may target other files, in document order.
 
-    If `is_open` is True, the document may link to any file.
+    If `may_link_to_any_file` is True, the document may link to any file.
     """
 
     references: tuple[Reference, ...] = ()
-    is_open: bool = False
+    may_link_to_any_file: bool = False
 
     def keys(self, source: str, rules: LinkRules) -> frozenset[int]:
         """Return the keys of all links of the document `source`."""
-        keys = {ANY_FILE_KEY} if self.is_open else set()
+        keys = {ANY_FILE_KEY} if self.may_link_to_any_file else set()
         for destination, kind in {(item.destination, item.kind) for item in self.references}:
             keys.update(make_link_keys(kind, destination, source, rules))
         return frozenset(keys)
@@ -169,25 +169,25 @@ class LinkRecord(NamedTuple):
             [item.section, item.line, item.kind.value, item.is_image, item.destination]
             for item in self.references
         ]
-        return json.dumps([self.is_open, rows], separators=(",", ":")).encode()
+        return json.dumps([self.may_link_to_any_file, rows], separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> LinkRecord:
         """Parse a serialized record. Raises ValueError."""
-        is_open, rows = json.loads(data)
+        may_link_to_any_file, rows = json.loads(data)
         try:
             return cls(
                 tuple(
                     Reference(section, line, _KIND_BY_VALUE[kind], is_image, destination)
                     for section, line, kind, is_image, destination in rows
                 ),
-                is_open,
+                may_link_to_any_file,
             )
         except KeyError as error:
             raise ValueError(f"unknown kind of link {error}") from error
 
 
-OPEN_RECORD = LinkRecord(is_open=True)
+ANY_FILE_RECORD = LinkRecord(may_link_to_any_file=True)
 """The record of a document that is unreadable or too large."""
 
 
@@ -203,15 +203,15 @@ def make_record(document: Document, rules: LinkRules) -> LinkRecord:
     from workspace.links.reader import read_cached_links
 
     references: list[Reference] = []
-    is_open = False
+    may_link_to_any_file = False
     for link in read_cached_links(document, wiki=rules.wiki).links:
         if not _may_target_other_file(link.destination, link.kind):
             continue
         if len(link.destination) > MAX_DESTINATION_LENGTH:
-            is_open = True
+            may_link_to_any_file = True
             continue
         references.append(make_reference(document, link))
-    return LinkRecord(_select_repository_references(references, document.path, rules), is_open)
+    return LinkRecord(_select_repository_references(references, document.path, rules), may_link_to_any_file)
 
 
 def _may_target_other_file(destination: str, kind: LinkKind) -> bool:
@@ -223,7 +223,7 @@ def _select_repository_references(
     references: Iterable[Reference], source: str, rules: LinkRules
 ) -> tuple[Reference, ...]:
     in_repository_by_target: dict[tuple[LinkKind, str], bool] = {}
-    selected: list[Reference] = []
+    selected_references: list[Reference] = []
     for item in references:
         target = (item.kind, item.destination)
         if target not in in_repository_by_target:
@@ -231,8 +231,8 @@ def _select_repository_references(
                 True for _ in make_link_keys(item.kind, item.destination, source, rules)
             )
         if in_repository_by_target[target]:
-            selected.append(item)
-    return tuple(selected)
+            selected_references.append(item)
+    return tuple(selected_references)
 
 
 MIN_LONG_RECORD_REFERENCES = 200
@@ -245,7 +245,7 @@ RecordKey = tuple[str, str, str]
 """The link rules, the path and the blob of a document."""
 
 
-class LongRecords:
+class LongRecordCache:
     """A cache of long records by rules, path and blob. Safe to use from threads."""
 
     def __init__(self, max_references: int = MAX_CACHED_REFERENCES) -> None:
@@ -280,7 +280,7 @@ class _ReferencesByName:
     """The references of a record by the last name of the destination; unusual spellings have the key None."""
 
     def __init__(self, record: LinkRecord) -> None:
-        self._is_open = record.is_open
+        self._may_link_to_any_file = record.may_link_to_any_file
         self.size = len(record.references)
         self._by_name: dict[str | None, list[tuple[int, Reference]]] = {}
         for position, item in enumerate(record.references):
@@ -291,5 +291,6 @@ class _ReferencesByName:
         for name in (None, *find_matching_names(path)):
             references += self._by_name.get(name, ())
         return LinkRecord(
-            tuple(item for _, item in sorted(references, key=lambda item: item[0])), self._is_open
+            tuple(item for _, item in sorted(references, key=lambda item: item[0])),
+            self._may_link_to_any_file,
         )

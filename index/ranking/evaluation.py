@@ -74,7 +74,7 @@ def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Posti
     return Postings(ids, impacts, int(impacts[positions[0]]), ids[positions], impacts[positions])
 
 
-MAX_FULL_SCORING = 1 << 16
+MAX_FULLY_SCORED_SECTIONS = 1 << 16
 """Up to this number of sections, scoring every section is faster than pruning."""
 
 MAX_PRUNED_TERMS = 16
@@ -117,19 +117,19 @@ def evaluate(
     """Return the k best of `size` sections, as `top_k` defines.
 
     `mask` has a flag for each section: True if it may be a result. Sections with a score below `min_score`,
-    which is at least 1, may be left out, so that the results of one group speed up the next group.
+    which is at least 1, may be left out. The results of one group thus speed up the next group.
     """
     threshold = max([min_score, *(_compute_single_term_threshold(term, k, mask) for term in terms)])
     if sum(term.max_gain for term in terms) < threshold:
         return NO_SECTIONS
     if len(terms) > MAX_PRUNED_TERMS:
         return top_k(_find_sections_above_threshold(_score_by_list(terms, size), mask, threshold), k, starts)
-    if size <= MAX_FULL_SCORING:
+    if size <= MAX_FULLY_SCORED_SECTIONS:
         return top_k(_find_sections_above_threshold(_score_all(terms, size), mask, threshold), k, starts)
     return top_k(_evaluate_pruned(terms, size, k, mask, threshold), k, starts)
 
 
-def score(terms: Sequence[WeightedTerm], numbers: Numbers) -> ScoredNumbers:
+def score_sections(terms: Sequence[WeightedTerm], numbers: Numbers) -> ScoredNumbers:
     """Return the scores of sections by all terms. `numbers` must be ascending."""
     scores = np.zeros(len(numbers), np.int64)
     for weight, postings, _ in terms:

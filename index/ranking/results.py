@@ -34,7 +34,7 @@ from index.ranking.evaluation import (
     WeightedTerm,
     evaluate,
     intersect,
-    score,
+    score_sections,
     top_k,
 )
 from index.ranking.hybrid import fuse, get_lexical_depth
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Query
 
-MAX_VERIFIED = 500
+MAX_VERIFIED_SECTIONS = 500
 """The largest number of candidates that are checked for required phrases, and again for scored phrases."""
 
 SCORE_UNIT = SCORE_SCALE * BONUS_DIVISOR
@@ -58,11 +58,11 @@ _negated_score = itemgetter(0)
 class ScoredPhrase(NamedTuple):
     """A phrase that counts as a term.
 
-    `required` are the terms that every section with the phrase has. `weigh` returns the weight of the phrase
-    in a section.
+    Every section with the phrase has the `required_terms`. `weigh` returns the weight of the phrase in a
+    section.
     """
 
-    required: Sequence[str]
+    required_terms: Sequence[str]
     weigh: Callable[[SectionRecord], int]
 
 
@@ -74,8 +74,8 @@ class ResultRange(NamedTuple):
     is_partial: bool = False
 
 
-class Selection(NamedTuple):
-    """A condition and further terms that the operators of a query add to its words.
+class EvaluatedOperators(NamedTuple):
+    """The evaluated operators of a query: a condition on sections, and further terms.
 
     `flags` has a flag for each section of each group: True if the query's condition allows it; None without a
     condition. `unions` are further terms, each given as a list of index terms.
@@ -85,7 +85,7 @@ class Selection(NamedTuple):
     unions: Sequence[tuple[str, ...]] = ()
 
 
-NO_SELECTION = Selection()
+NO_OPERATORS = EvaluatedOperators()
 
 
 def find_top_results(
@@ -94,15 +94,15 @@ def find_top_results(
     *,
     offset: int = 0,
     limit: int = 10,
-    required: Sequence[str] = (),
+    required_terms: Sequence[str] = (),
     verify: Callable[[SectionRecord], bool] | None = None,
     scored_phrases: Sequence[ScoredPhrase] = (),
-    selection: Selection = NO_SELECTION,
+    operators: EvaluatedOperators = NO_OPERATORS,
 ) -> ResultRange:
     """Return the hits [offset, offset + limit) of a query.
 
     With `verify`, at most 500 sections are checked in the order of their scores: those that contain all
-    `required` terms of the phrases, or, without required terms, the sections that match the query. The
+    `required_terms` of the phrases, or, without required terms, the sections that match the query. The
     other sections follow if `phrases_first` is True, and are left out otherwise. Scored phrases are terms.
     With a `vector_ranking`, the list is fused with the nearest sections (`index.ranking.hybrid`).
     """
@@ -110,12 +110,13 @@ def find_top_results(
     ranking = query.vector_ranking
     depth = end if ranking is None else get_lexical_depth(end)
     ordered_sections, is_partial = _order_all(
-        statistics, query, depth, required, verify, scored_phrases, selection
+        statistics, query, depth, required_terms, verify, scored_phrases, operators
     )
     record = statistics.record
     if ranking is not None:
         masks = [
-            _flag_allowed(statistics, index, query, selection) for index in range(len(statistics.groups))
+            _flag_possible_results(statistics, index, query, operators)
+            for index in range(len(statistics.groups))
         ]
         sections = fuse(statistics, query, ranking, ordered_sections, masks)
         hits = tuple([ScoredSection(record(*section[1:]), section[0]) for section in sections[offset:end]])
@@ -133,10 +134,10 @@ def _order_all(
     statistics: Statistics,
     query: Query,
     end: int,
-    required: Sequence[str],
+    required_terms: Sequence[str],
     verify: Callable[[SectionRecord], bool] | None,
     scored_phrases: Sequence[ScoredPhrase],
-    selection: Selection,
+    operators: EvaluatedOperators,
 ) -> tuple[list[RankedSection], bool]:
     """Return the sections with the words of a query, of which the first `end` are in the order of results.
 
@@ -145,30 +146,34 @@ def _order_all(
     """
     depth = max(BONUS_DEPTH, end + 1)
     is_partial = False
-    terms = _weigh_terms(statistics, query, selection)
+    terms = _weigh_terms(statistics, query, operators)
     if scored_phrases:
-        terms, is_partial = _add_scored_phrases(statistics, query, terms, scored_phrases, selection)
+        terms, is_partial = _add_scored_phrases(statistics, query, terms, scored_phrases, operators)
     if verify is None:
         ordered_sections = _order_results(
-            statistics, query, _find_best(statistics, query, terms, depth, selection), end
+            statistics, query, _find_best_sections(statistics, query, terms, depth, operators), end
         )
     else:
-        candidate_limit = MAX_VERIFIED + 1
+        candidate_limit = MAX_VERIFIED_SECTIONS + 1
         candidates = (
-            _find_best_with_required(statistics, query, terms, required, candidate_limit, selection)
-            if required
-            else _find_best(statistics, query, terms, candidate_limit, selection)
+            _find_best_sections_with_terms(
+                statistics, query, terms, required_terms, candidate_limit, operators
+            )
+            if required_terms
+            else _find_best_sections(statistics, query, terms, candidate_limit, operators)
         )
         verified_sections, is_cut = _verify_candidates(statistics, candidates, verify, depth)
         is_partial |= is_cut
         ordered_sections = _order_results(statistics, query, verified_sections, end)
         if query.phrases_first:
-            ordered_sections = _append_others(statistics, query, terms, ordered_sections, depth, selection)
+            ordered_sections = _append_other_sections(
+                statistics, query, terms, ordered_sections, depth, operators
+            )
     return ordered_sections, is_partial
 
 
-def _find_best(
-    statistics: Statistics, query: Query, terms: WeightedTerms, k: int, selection: Selection
+def _find_best_sections(
+    statistics: Statistics, query: Query, terms: WeightedTerms, k: int, operators: EvaluatedOperators
 ) -> list[RankedSection]:
     """Return the k best sections by the terms, joined by OR; each group raises the threshold of the next."""
     ranked_sections: list[RankedSection] = []
@@ -176,11 +181,11 @@ def _find_best(
     for index, group in enumerate(statistics.groups):
         group_terms = terms.get(index, ())
         if query.includes_all_selected:
-            mask = _flag_allowed(statistics, index, query, selection)
+            mask = _flag_possible_results(statistics, index, query, operators)
             numbers = np.arange(group.size) if mask is None else mask.nonzero()[0]
-            best_numbers = top_k(score(group_terms, numbers.astype(np.uint32)), k, group.starts)
+            best_numbers = top_k(score_sections(group_terms, numbers.astype(np.uint32)), k, group.starts)
         elif group_terms:
-            mask = _flag_allowed(statistics, index, query, selection)
+            mask = _flag_possible_results(statistics, index, query, operators)
             best_numbers = evaluate(group_terms, group.size, k, mask, min_score, group.starts)
         else:
             continue
@@ -191,45 +196,49 @@ def _find_best(
     return _sort(statistics, ranked_sections)[:k]
 
 
-def _find_best_with_required(
+def _find_best_sections_with_terms(
     statistics: Statistics,
     query: Query,
     terms: WeightedTerms,
-    required: Sequence[str],
+    required_terms: Sequence[str],
     k: int,
-    selection: Selection,
+    operators: EvaluatedOperators,
 ) -> list[RankedSection]:
     """Return the k best of the sections that contain every required term."""
     ranked_sections: list[RankedSection] = []
     for index, group in enumerate(statistics.groups):
-        mask = _flag_allowed(statistics, index, query, selection)
-        numbers = _find_required(statistics, index, required, mask)
-        ranked_sections += group.rank(top_k(score(terms.get(index, ()), numbers), k, group.starts))
+        mask = _flag_possible_results(statistics, index, query, operators)
+        numbers = _find_sections_with_terms(statistics, index, required_terms, mask)
+        ranked_sections += group.rank(top_k(score_sections(terms.get(index, ()), numbers), k, group.starts))
     return _sort(statistics, ranked_sections)[:k]
 
 
-def _flag_allowed(statistics: Statistics, index: int, query: Query, selection: Selection) -> Mask | None:
+def _flag_possible_results(
+    statistics: Statistics, index: int, query: Query, operators: EvaluatedOperators
+) -> Mask | None:
     """Return a flag for each section of a group: True if it may be a result. None if all may be results."""
     mask = flag_allowed_sections(statistics, statistics.groups[index], query)
-    if selection.flags is None:
+    if operators.flags is None:
         return mask
-    return selection.flags[index] if mask is None else mask & selection.flags[index]
+    return operators.flags[index] if mask is None else mask & operators.flags[index]
 
 
-def _find_required(statistics: Statistics, index: int, required: Sequence[str], mask: Mask | None) -> Numbers:
+def _find_sections_with_terms(
+    statistics: Statistics, index: int, required_terms: Sequence[str], mask: Mask | None
+) -> Numbers:
     """Return the sections of a group that contain every required term and that the mask allows."""
-    lists = [postings.ids for term in required if (postings := statistics.postings(index, term))]
-    if len(lists) < len(required):
+    lists = [postings.ids for term in required_terms if (postings := statistics.postings(index, term))]
+    if len(lists) < len(required_terms):
         return NO_SECTIONS.numbers
     numbers = intersect(lists)
     return numbers if mask is None else numbers[mask[numbers]]
 
 
-def _weigh_terms(statistics: Statistics, query: Query, selection: Selection) -> WeightedTerms:
+def _weigh_terms(statistics: Statistics, query: Query, operators: EvaluatedOperators) -> WeightedTerms:
     """Return the query's terms with their weights and postings, by the index of each group that has them."""
     weighted_terms: WeightedTerms = {}
     for term, count in query.terms.items():
-        df, indexes = statistics.term(term)
+        df, indexes = statistics.get_term_statistics(term)
         if df:
             term_weight = compute_weight(count, df, statistics.section_count)
             for index in indexes:
@@ -237,8 +246,8 @@ def _weigh_terms(statistics: Statistics, query: Query, selection: Selection) -> 
                     weighted_terms.setdefault(index, []).append(
                         WeightedTerm(term_weight, postings, term_weight * postings.max_impact)
                     )
-    for terms in selection.unions:
-        df, by_index = statistics.union(terms)
+    for terms in operators.unions:
+        df, by_index = statistics.join_postings(terms)
         term_weight = compute_weight(1, df, statistics.section_count)
         for index, postings in by_index.items() if df else ():
             weighted_terms.setdefault(index, []).append(
@@ -252,7 +261,7 @@ def _add_scored_phrases(
     query: Query,
     terms: WeightedTerms,
     phrases: Sequence[ScoredPhrase],
-    selection: Selection,
+    operators: EvaluatedOperators,
 ) -> tuple[WeightedTerms, bool]:
     """Return the terms together with the phrases as terms, and True if not all allowed sections were read.
 
@@ -260,20 +269,20 @@ def _add_scored_phrases(
     phrases. If there are more, the best allowed sections by the terms are read. An unread section counts in
     the document frequency of the phrase, but gains nothing from the phrase.
     """
-    max_candidates = MAX_VERIFIED // len(phrases)
+    max_candidates = MAX_VERIFIED_SECTIONS // len(phrases)
     query_without_filters = replace(query, excluded=(), filters={}, path=None)
     all_terms = {index: list(group_terms) for index, group_terms in terms.items()}
     is_partial = False
     for phrase in phrases:
         candidate_count = sum(
-            len(_find_required(statistics, index, phrase.required, group.live_flags))
+            len(_find_sections_with_terms(statistics, index, phrase.required_terms, group.live_flags))
             for index, group in enumerate(statistics.groups)
         )
-        candidate_query, candidate_selection = (
-            (query_without_filters, NO_SELECTION) if candidate_count <= max_candidates else (query, selection)
+        candidate_query, candidate_operators = (
+            (query_without_filters, NO_OPERATORS) if candidate_count <= max_candidates else (query, operators)
         )
-        candidates = _find_best_with_required(
-            statistics, candidate_query, terms, phrase.required, max_candidates + 1, candidate_selection
+        candidates = _find_best_sections_with_terms(
+            statistics, candidate_query, terms, phrase.required_terms, max_candidates + 1, candidate_operators
         )
         is_partial |= len(candidates) > max_candidates
         df = candidate_count
@@ -298,12 +307,12 @@ def _verify_candidates(
     verify: Callable[[SectionRecord], bool],
     depth: int,
 ) -> tuple[list[RankedSection], bool]:
-    """Return at most `depth` sections that `verify` accepts, and True if MAX_VERIFIED ended the checks."""
+    """Return at most `depth` sections that `verify` accepts, and True if the limit ended the checks."""
     verified_sections: list[RankedSection] = []
     for rank, section in enumerate(candidates):
         if len(verified_sections) == depth:
             break
-        if rank == MAX_VERIFIED:
+        if rank == MAX_VERIFIED_SECTIONS:
             return verified_sections, True
         _, index, number, _ = section
         if verify(statistics.record(index, number)):
@@ -311,13 +320,13 @@ def _verify_candidates(
     return verified_sections, False
 
 
-def _append_others(
+def _append_other_sections(
     statistics: Statistics,
     query: Query,
     terms: WeightedTerms,
     preferred_sections: Sequence[RankedSection],
     depth: int,
-    selection: Selection,
+    operators: EvaluatedOperators,
 ) -> list[RankedSection]:
     """Return the preferred sections, followed by the best other sections that match the query.
 
@@ -325,7 +334,7 @@ def _append_others(
     """
     end = depth + len(preferred_sections)
     other_sections = _order_results(
-        statistics, query, _find_best(statistics, query, terms, end, selection), end
+        statistics, query, _find_best_sections(statistics, query, terms, end, operators), end
     )
     boost = other_sections[0][0] if other_sections else 0
     boosted_sections = [

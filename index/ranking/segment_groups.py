@@ -22,7 +22,7 @@ from index.analysis.terms import MAX_WEIGHT, extract_title_terms
 from index.ranking.bm25 import BONUS_DIVISOR, compute_average_length, compute_weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
-    MAX_FULL_SCORING,
+    MAX_FULLY_SCORED_SECTIONS,
     Mask,
     Numbers,
     Postings,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 MAX_GROUP_SECTIONS = 1 << 20
 """The largest number of sections of a group of large segments."""
 
-MAX_SMALL_SECTIONS = 1 << 12
+MAX_SMALL_SEGMENT_SECTIONS = 1 << 12
 """The largest number of sections of a small segment. Most commits do not replace a large segment."""
 
 
@@ -185,7 +185,7 @@ class SegmentGroup:
         segment_lists: list[tuple[int, Numbers, Impacts]] = []
         for index, (reader, start) in enumerate(zip(self.segment_readers, self.starts, strict=True)):
             segment = reader.segment
-            if self.size > MAX_FULL_SCORING:
+            if self.size > MAX_FULLY_SCORED_SECTIONS:
                 # Most commits do not change a large group, so only the joined list is cached.
                 arrays = self._section_reader.postings(segment, TEXT, term)
                 ids, impacts = score_arrays(arrays, segment.lengths, average)
@@ -215,14 +215,16 @@ def group_segments(section_reader: SectionReader, cache: ArrayCache) -> tuple[Se
     ones, and then the lists of their group must be joined again.
     """
     sorted_readers = sorted(section_reader.segment_readers, key=lambda reader: -reader.segment.size)
-    if sum(reader.segment.size for reader in sorted_readers) <= MAX_FULL_SCORING:
+    if sum(reader.segment.size for reader in sorted_readers) <= MAX_FULLY_SCORED_SECTIONS:
         groups = [sorted_readers] if sorted_readers else []
     else:
-        large_readers = [reader for reader in sorted_readers if reader.segment.size > MAX_SMALL_SECTIONS]
+        large_readers = [
+            reader for reader in sorted_readers if reader.segment.size > MAX_SMALL_SEGMENT_SECTIONS
+        ]
         small_readers = sorted_readers[len(large_readers) :]
         groups = [
             *_gather_segments(large_readers, MAX_GROUP_SECTIONS),
-            *_gather_segments(small_readers, MAX_FULL_SCORING),
+            *_gather_segments(small_readers, MAX_FULLY_SCORED_SECTIONS),
         ]
     first_segment_numbers = _compute_starts(map(len, groups)).tolist()
     first_document_numbers = _compute_starts(
@@ -324,7 +326,7 @@ class Statistics:
         """A flag for each section of each segment; None for a segment without dead sections."""
         return tuple(map(flag_live_sections, self.segment_readers))
 
-    def term(self, term: str) -> TermStatistics:
+    def get_term_statistics(self, term: str) -> TermStatistics:
         """Return the number of live sections that contain a term, and the groups with its postings."""
         return self._get_term_statistics(term)
 
@@ -332,7 +334,7 @@ class Statistics:
         """Return the postings of a term in the group at `index`, dead sections included."""
         return self.groups[index].postings(term, self.average)
 
-    def union(self, terms: tuple[str, ...]) -> tuple[int, dict[int, Postings]]:
+    def join_postings(self, terms: tuple[str, ...]) -> tuple[int, dict[int, Postings]]:
         """Return the number of live sections with any of several terms, and the joint postings by group.
 
         The weight in a section is the sum of the weights of the terms.
@@ -369,7 +371,9 @@ class Statistics:
         if not matched_terms or len(matched_terms) == len(title):
             return len(matched_terms), len(title)
         section_count = self.section_count
-        matched_weight = sum([compute_weight(1, self.term(term).df, section_count) for term in matched_terms])
+        matched_weight = sum(
+            [compute_weight(1, self.get_term_statistics(term).df, section_count) for term in matched_terms]
+        )
         missing_weights = [
             compute_weight(1, self._count_sections(term), section_count)
             for term in title

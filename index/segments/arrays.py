@@ -141,11 +141,11 @@ class StringPool:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def raw(self, number: int) -> bytes:
+    def get_bytes(self, number: int) -> bytes:
         """Return the bytes of a string."""
         return bytes(self._data[self._offsets[number] : self._offsets[number + 1]])
 
-    def text(self, number: int) -> str:
+    def get_text(self, number: int) -> str:
         """Return a string as text; lone surrogates pass."""
         return str(self._data[self._offsets[number] : self._offsets[number + 1]], "utf-8", _ENCODING_ERRORS)
 
@@ -168,12 +168,12 @@ class StringPool:
     def _samples(self) -> tuple[int, list[bytes]]:
         """A step, and the strings at its multiples. A search in this list is faster than in the arrays."""
         step = max(len(self) // _SAMPLE_COUNT, 1)
-        return step, [self.raw(number) for number in range(0, len(self), step)]
+        return step, [self.get_bytes(number) for number in range(0, len(self), step)]
 
     def find(self, string: bytes) -> int | None:
         """Return the number of a string in an ascending pool; None if it is missing."""
         number = self.count_before(string)
-        return number if number < len(self) and self.raw(number) == string else None
+        return number if number < len(self) and self.get_bytes(number) == string else None
 
     def find_among(self, first: int, last: int, string: bytes) -> int | None:
         """Return the first number in [first, last) of a non-empty string; None if it is not in this range."""
@@ -183,14 +183,14 @@ class StringPool:
         position = data.find(string)
         while position >= 0:
             number = bisect_left(offsets, start + position, first, last)
-            if offsets[number] == start + position and self.raw(number) == string:
+            if offsets[number] == start + position and self.get_bytes(number) == string:
                 return number
             position = data.find(string, position + 1)
         return None
 
-    def find_prefix(self, prefix: bytes) -> list[bytes]:
+    def find_strings_with_prefix(self, prefix: bytes) -> list[bytes]:
         """Return the strings, as UTF-8 bytes, of an ascending pool that begin with a prefix."""
-        first, last = self.prefix_range(prefix)
+        first, last = self.find_prefix_range(prefix)
         start, *ends = self._offsets[first : last + 1].tolist()
         data = bytes(self._data[start : ends[-1] if ends else start])
         return [
@@ -198,11 +198,11 @@ class StringPool:
             for start_offset, end_offset in pairwise((start, *ends))
         ]
 
-    def prefix_range(self, prefix: bytes) -> tuple[int, int]:
+    def find_prefix_range(self, prefix: bytes) -> tuple[int, int]:
         """Return the range [first, end) of the strings of an ascending pool that begin with a prefix."""
         return self.count_before(prefix), self.count_before(prefix + _AFTER_UTF8)
 
-    def all(self) -> list[bytes]:
+    def get_all_bytes(self) -> list[bytes]:
         """Return the bytes of every string."""
         data, offsets = bytes(self._data), self._offsets.tolist()
         return [data[start:end] for start, end in pairwise(offsets)]

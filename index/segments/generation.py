@@ -51,7 +51,7 @@ class SegmentReader:
         document = self.segment.find(path)
         return None if document is None or document in self.dead_documents else document
 
-    def values(self, field: str) -> Mapping[str, int]:
+    def get_value_counts(self, field: str) -> Mapping[str, int]:
         """Return the number of live sections for each value of a facet, which is cached."""
         if field not in self._values:
             self._values[field] = self._count_values(field)
@@ -105,5 +105,5 @@ def count_values(readers: Iterable[SegmentReader], field: str) -> Mapping[str, i
     """Return the number of live sections of several segments for each value of a facet."""
     counts: Counter[str] = Counter()
     for reader in readers:
-        counts.update(reader.values(field))
+        counts.update(reader.get_value_counts(field))
     return counts

@@ -1,8 +1,8 @@
 """The merge of segments: dead sections are dropped, and the others are renumbered in address order.
 
-Small segments are collected for a merge, the smallest first, while too many would remain or the next one is
-at most twice as large as those collected. Few segments remain, and a section is copied at most a logarithmic
-number of times.
+Small segments are collected for a merge, the smallest first. Collection continues while too many would remain
+or the next one is at most twice as large as those collected. Few segments remain, and a section is copied at
+most a logarithmic number of times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from index.segments.arrays import compute_offsets, expand_ranges, gather_strings
 from index.segments.generation import SegmentReader
 from index.segments.segment import PostingLists, Segment
 
-MAX_SMALL_SECTIONS = 20_000
+MAX_MERGED_SEGMENT_SECTIONS = 20_000
 """The largest number of live sections of a small segment. Others are merged only if mostly dead."""
 
 MAX_SMALL_SEGMENTS = 5
@@ -47,14 +47,18 @@ def compact_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, .
     unchanged_readers = [reader for number, reader in enumerate(readers) if number not in chosen_segments]
     return (
         *unchanged_readers,
-        SegmentReader.of(merge([readers[number] for number in sorted(chosen_segments)])),
+        SegmentReader.of(merge_segments([readers[number] for number in sorted(chosen_segments)])),
     )
 
 
 def choose_segments(section_counts: Sequence[SectionCounts]) -> frozenset[int]:
     """Return the indexes of the segments to merge: several, or one that is mostly dead, or an empty set."""
     small_segments = sorted(
-        (number for number, counts in enumerate(section_counts) if counts.live_count <= MAX_SMALL_SECTIONS),
+        (
+            number
+            for number, counts in enumerate(section_counts)
+            if counts.live_count <= MAX_MERGED_SEGMENT_SECTIONS
+        ),
         key=lambda number: section_counts[number].live_count,
     )
     chosen_segments = {
@@ -73,7 +77,7 @@ def choose_segments(section_counts: Sequence[SectionCounts]) -> frozenset[int]:
     return frozenset(chosen_segments)
 
 
-def merge(readers: Sequence[SegmentReader]) -> Segment:
+def merge_segments(readers: Sequence[SegmentReader]) -> Segment:
     """Return one segment, in memory, with the live documents of several segments."""
     documents = _find_live_documents(readers)
     first_sections = [reader.segment.arrays["firsts"].astype(np.int64) for reader in readers]

@@ -3,7 +3,7 @@
     term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
     starts                        the start of each term's posting list, and the end of the last
     ids, weights                  posting lists: sections, ascending within a list, and weights
-    lengths, page_of, numbers     for each section: its length, its document, and SECTION_COLUMNS numbers
+    lengths, page_of, numbers     for each section: its length, its document, and SECTION_COLUMN_COUNT numbers
     keys, titles                  for each section: its key and its title
     digests                       for each section: the digest of its text and its headings
     firsts, paths, blobs, facets  for each document: its first section, its path, its blob and its facets
@@ -55,8 +55,8 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from index.documents import IndexedDocument
 
-SECTION_COLUMNS = 8
-"""The numbers of a section: position, parent, start, heading_start, body, end, line, end_line.
+SECTION_COLUMN_COUNT = 8
+"""The count of a section's numbers: position, parent, start, heading_start, body, end, line, end_line.
 
 The parent is its index among the sections of its document, in order of keys; -1 without a parent.
 """
@@ -111,7 +111,7 @@ class TableBuilder:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return a segment's arrays of documents and sections."""
         firsts = np.frombuffer(self._firsts, np.uint32)
-        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, SECTION_COLUMNS - 1)
+        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, SECTION_COLUMN_COUNT - 1)
         keys, key_offsets = self._keys.arrays()
         titles, title_offsets = self._titles.arrays()
         paths, path_offsets = self._paths.arrays()
@@ -238,11 +238,11 @@ class Segment:
     @classmethod
     def load(cls, folder: Path, id: str, stamp: FileStamp, checksum: FileChecksum | None = None) -> Segment:
         """Map a segment whose file was verified. Raises IndexDamaged."""
-        return cls(id, map_flat(folder / file_name(id)), stamp, checksum)
+        return cls(id, map_flat(folder / make_file_name(id)), stamp, checksum)
 
     def save(self, folder: Path, durable: bool = False) -> Segment:
         """Write the segment's file, and return the segment mapped from it. Raises IndexUnwritable."""
-        file = folder / file_name(self.id)
+        file = folder / make_file_name(self.id)
         with translate_write_errors():
             checksum = write_flat(file, self.arrays, {"total": self.total_length}, durable)
             stamp = FileStamp.of(file)
@@ -264,7 +264,7 @@ class Segment:
         """Yield each term of a field in order, with the range of its list in `ids` and `weights`."""
         prefix = make_term_key(field, "")
         for number in range(self._terms.count_before(prefix), len(self._terms)):
-            key = self._terms.raw(number)
+            key = self._terms.get_bytes(number)
             if not key.startswith(prefix):
                 return
             yield decode(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
@@ -272,14 +272,16 @@ class Segment:
     def terms_with_prefix(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that begin with a prefix, in order."""
         start = len(make_term_key(field, ""))
-        return [decode(key[start:]) for key in self._terms.find_prefix(make_term_key(field, prefix))]
+        return [
+            decode(key[start:]) for key in self._terms.find_strings_with_prefix(make_term_key(field, prefix))
+        ]
 
     def list_starts(self, field: str, prefix: str = "") -> NDArray[np.integer]:
         """Return the start in `ids` of the list of each term with a prefix, and the end of the last list.
 
         The lists of neighbouring terms are contiguous.
         """
-        first, last = self._terms.prefix_range(make_term_key(field, prefix))
+        first, last = self._terms.find_prefix_range(make_term_key(field, prefix))
         starts: NDArray[np.integer] = self.arrays["starts"][first : last + 1]
         return starts
 
@@ -287,38 +289,38 @@ class Segment:
         """Yield the fields that have terms, in the order of their keys."""
         number = 0
         while number < len(self._terms):
-            field, _ = split_term_key(self._terms.raw(number))
+            field, _ = split_term_key(self._terms.get_bytes(number))
             yield field
             # The first key of another field follows every key with the prefix `field`, NUL.
             number = self._terms.count_before(encode(field) + b"\x01")
 
     def term_keys_from(self, key: bytes) -> Iterator[bytes]:
         """Yield the keys of terms from `key` on, in order."""
-        return map(self._terms.raw, range(self._terms.count_before(key), len(self._terms)))
+        return map(self._terms.get_bytes, range(self._terms.count_before(key), len(self._terms)))
 
     def term_keys(self) -> list[bytes]:
         """Return the keys of all terms, ascending."""
-        return self._terms.all()
+        return self._terms.get_all_bytes()
 
     def address(self, section: int) -> tuple[str, str]:
         """Return the path and the key of a section."""
         document = self._document_of[section]
-        return self._paths.text(document), self._read_key(section, self._firsts[document])
+        return self._paths.get_text(document), self._read_key(section, self._firsts[document])
 
     def record(self, section: int) -> SectionRecord:
         """Return the record of a section."""
         document = self._document_of[section]
         first = self._firsts[document]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
-        heading = self._titles.text(section)
+        heading = self._titles.get_text(section)
         key = self._read_key(section, first)
         breadcrumb = [heading] if key != PREAMBLE else []
         while parent >= 0:
-            breadcrumb.append(self._titles.text(first + parent))
+            breadcrumb.append(self._titles.get_text(first + parent))
             parent = self._read_parent(first + parent)
         breadcrumb.append(self._read_title(document))
         return SectionRecord(
-            self._paths.text(document),
+            self._paths.get_text(document),
             key,
             self._blobs[document].tobytes().hex(),
             start,
@@ -329,17 +331,17 @@ class Segment:
             end_line,
             heading,
             tuple(breadcrumb[::-1]),
-            _decode_facets(self._facets.raw(document)),
+            _decode_facets(self._facets.get_bytes(document)),
             position + 1,
             self._firsts[document + 1] - first,
         )
 
     def paths(self) -> list[bytes]:
         """Return the stored paths of all documents, ascending."""
-        return self._paths.all()
+        return self._paths.get_all_bytes()
 
     def path(self, document: int) -> str:
-        return self._paths.text(document)
+        return self._paths.get_text(document)
 
     def blob(self, document: int) -> str:
         return str(self._blobs[document].tobytes().hex())
@@ -355,7 +357,7 @@ class Segment:
     def _read_key(self, section: int, first: int) -> str:
         """Return the full key of a section, with the keys of the sections above it."""
         tail = b""
-        while (key := self._keys.raw(section)).startswith(SHORTENED_KEY_MARK):
+        while (key := self._keys.get_bytes(section)).startswith(SHORTENED_KEY_MARK):
             tail = b"/" + key[1:] + tail
             section = first + self._read_parent(section)
         return decode(key + tail)
@@ -368,9 +370,11 @@ class Segment:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
         if (title := self._document_titles.get(document)) is None:
             title = (
-                self._titles.text(preamble) if (preamble := self._find_preamble(document)) is not None else ""
+                self._titles.get_text(preamble)
+                if (preamble := self._find_preamble(document)) is not None
+                else ""
             )
-            title = self._document_titles[document] = title or derive_title(self._paths.text(document))
+            title = self._document_titles[document] = title or derive_title(self._paths.get_text(document))
         return title
 
     def _find_preamble(self, document: int) -> int | None:
@@ -386,7 +390,7 @@ class Segment:
         sizes_match = (
             len(self._starts) == len(self._terms) + 1
             and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
-            and self._numbers.shape == (self.size, SECTION_COLUMNS)
+            and self._numbers.shape == (self.size, SECTION_COLUMN_COUNT)
             and len(self.document_of) == len(self._keys) == len(self._titles) == self.size
             and self.digests.shape == (self.size, DIGEST_BYTES)
             and len(self._firsts) == self.document_count + 1
@@ -397,7 +401,7 @@ class Segment:
             raise ValueError("the sizes of a segment's arrays do not match")
 
 
-def file_name(id: str) -> str:
+def make_file_name(id: str) -> str:
     """Return the file name of a segment, in the form of Whoosh's own files."""
     return f"MAIN_{id}.flat"
 
@@ -412,9 +416,9 @@ def _decode_facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
 class PostingLists:
     """The posting lists of several terms.
 
-    `terms` are keys in ascending order; the list of term i is [starts[i], starts[i + 1]) of `ids`, which are
-    the numbers of sections in ascending order, and of `weights`. `lengths` has the sum of the weights of each
-    section's words, without facets.
+    `terms` are keys in ascending order. The list of term i is [starts[i], starts[i + 1]) of `ids` and of
+    `weights`. `ids` are the numbers of sections, ascending within a list. `lengths` has the sum of the
+    weights of each section's words, without facets.
     """
 
     terms: list[bytes]

@@ -18,15 +18,15 @@ import numpy as np
 
 from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.segment import Segment, file_name
+from index.segments.segment import Segment, make_file_name
 from index.storage.files import translate_write_errors
 from index.storage.manifest import (
     FileChecksum,
     IndexDamaged,
-    Manifest,
-    find_newest_manifest,
-    read_manifest,
-    write_manifest,
+    IndexManifest,
+    find_newest_manifest_number,
+    read_index_manifest,
+    write_index_manifest,
 )
 
 
@@ -51,12 +51,12 @@ class Store:
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
         while True:
-            manifest = read_manifest(self.folder)
+            manifest = read_index_manifest(self.folder)
             try:
                 return self._read(self.folder, manifest, previous)
             except IndexDamaged:
                 # A writer may have removed files that this manifest names.
-                if read_manifest(self.folder).generation == manifest.generation:
+                if read_index_manifest(self.folder).generation == manifest.generation:
                     raise
 
     def commit(
@@ -78,15 +78,15 @@ class Store:
         files: dict[str, FileChecksum] = {}
         for segment in (reader.segment for reader in readers):
             if segment.checksum is not None:
-                files[file_name(segment.id)] = segment.checksum
+                files[make_file_name(segment.id)] = segment.checksum
         dead_documents = [(reader.segment.id, encode_numbers(reader.dead_documents)) for reader in readers]
-        manifest = Manifest(number, files, asdict(state), dead_documents)
+        manifest = IndexManifest(number, files, asdict(state), dead_documents)
         with translate_write_errors():
-            write_manifest(self.folder, manifest, self._durable)
+            write_index_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
         return IndexSnapshot(number, state, readers)
 
-    def _read(self, folder: Path, manifest: Manifest, previous: IndexSnapshot | None) -> IndexSnapshot:
+    def _read(self, folder: Path, manifest: IndexManifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
         previous_readers = (
             {reader.segment.id: reader for reader in previous.segment_readers} if previous else {}
@@ -103,8 +103,8 @@ class Store:
                 continue
             segment = reader.segment if reader else None
             if segment is None or not segment.is_untouched():
-                name = file_name(id)
-                stamp = manifest.check(folder, name)
+                name = make_file_name(id)
+                stamp = manifest.verify_file(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
             readers.append(SegmentReader.of(segment, dead_documents))
         state = make_state(manifest.state)
@@ -119,7 +119,7 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
     Each number is used once in a folder, so that the manifest need not be read.
     """
     try:
-        return generation.number == find_newest_manifest(folder)
+        return generation.number == find_newest_manifest_number(folder)
     except (OSError, ValueError):
         return False
 

@@ -18,7 +18,7 @@ _SAFE_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar
 _SAFE_IN_FRAGMENT = _SAFE_IN_PATH + "?"
 
 
-class SectionPosition(NamedTuple):
+class CitedSection(NamedTuple):
     """A section in a source: its document, its key, its lines, and the commit (None outside Git).
 
     `folder` is the folder of the source in its repository, or an empty text.
@@ -33,7 +33,7 @@ class SectionPosition(NamedTuple):
     end_line: int
 
 
-def format_permalink(position: SectionPosition, template: str | None, remote_url: str | None) -> str:
+def format_permalink(position: CitedSection, template: str | None, remote_url: str | None) -> str:
     """Return the URL of a section. `remote_url` is the URL of the source's repository, if it is known."""
     values = {
         "namespace": quote(position.namespace, safe=""),
@@ -52,7 +52,7 @@ def format_permalink(position: SectionPosition, template: str | None, remote_url
     return f"doc:///{values['namespace']}/{values['path']}#{values['anchor']}"
 
 
-def _read_page(position: SectionPosition) -> str:
+def _read_page(position: CitedSection) -> str:
     """Return the path of a document within the folder of its source, without its suffix."""
     path = position.path.removeprefix(f"{position.folder}/") if position.folder else position.path
     return path.removesuffix(".md").removesuffix(".markdown")

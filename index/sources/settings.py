@@ -179,13 +179,13 @@ class SourceSettings(_Settings):
 
     @model_validator(mode="after")
     def _check_combination(self) -> SourceSettings:
-        given = [name for name in _LOCATION_NAMES if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = f"has {' and '.join(given)}" if given else "has none of them"
-            raise ValueError(f"must have exactly one of repo, artifact and url ({found})")
+        given_names = [name for name in _LOCATION_NAMES if getattr(self, name) is not None]
+        if len(given_names) != 1:
+            problem = f"has {' and '.join(given_names)}" if given_names else "has none of them"
+            raise ValueError(f"must have exactly one of repo, artifact and url ({problem})")
         if self.artifact is not None and (self.ref or self.folder):
             raise ValueError(
-                "must not have ref or folder beside artifact: an artifact is one version of its documents"
+                "must not have ref or folder with artifact: an artifact is one version of its documents"
             )
         if self.key is not None and self.artifact is None:
             raise ValueError("must not have key without artifact: a repository needs no key")
@@ -202,7 +202,7 @@ class Features(_Settings):
 
 
 class AnswerLimits(_Settings):
-    """The largest number of tokens of an answer of search_documentation; a call may ask for less."""
+    """The largest number of tokens of an answer of search_documentation; a call may request fewer."""
 
     max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
 
@@ -278,7 +278,7 @@ def _describe_mistakes(error: ValidationError, text: str) -> Iterator[Mistake]:
         # An error of a key has its name before this mark.
         location = tuple(str(part) for part in details["loc"] if part != "[key]")
         setting = ".".join(location)
-        line = find_line(text, location)
+        line = find_setting_line(text, location)
         if details["type"] == "extra_forbidden":
             names = _list_setting_names(location[:-1])
             nearest = find_nearest(location[-1], names)
@@ -304,11 +304,11 @@ def _list_setting_names(location: Sequence[str]) -> list[str]:
     return list((models[location[0]] if location else SourcesFile).model_fields)
 
 
-def find_line(text: str, location: Sequence[str]) -> int | None:
+def find_setting_line(text: str, location: Sequence[str]) -> int | None:
     """Return the line of a setting, counted from 1; that of its table if the setting is not in a line.
 
     The standard library's parser reports no positions. A line is a candidate if it names the last part of the
-    location, and it is right if the text up to it contains the setting for the first time.
+    location. It is right if the text up to it contains the setting for the first time.
     """
     if not location:
         return None
@@ -319,7 +319,7 @@ def find_line(text: str, location: Sequence[str]) -> int | None:
             continue
         if _contains(lines[: index + 1], location) and not _contains(lines[:index], location):
             return index + 1
-    return find_line(text, location[:-1])
+    return find_setting_line(text, location[:-1])
 
 
 def _contains(lines: Sequence[str], location: Sequence[str]) -> bool:

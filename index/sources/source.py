@@ -1,4 +1,4 @@
-"""One documentation source: its index is opened when it is first asked for, and again after a failure."""
+"""One documentation source: its index is opened at its first use, and again after a failure."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _FAILURES = (
 )
 """Errors that the state of a source causes, and not the arguments of a call."""
 
-_DAMAGES = (DamagedRepository, NotARepository, UnsupportedRepository)
+_CLONE_DAMAGES = (DamagedRepository, NotARepository, UnsupportedRepository)
 """Errors of a clone that a new clone repairs."""
 
 
 class SourceUnavailable(WorkspaceError):
     """A source that cannot be read now; the other sources of the server can.
 
-    `operator_fix` tells the operator what to do; callers cannot do it.
+    `operator_fix` is a fix for the operator, which callers cannot apply.
     """
 
     code: ClassVar[str] = "SOURCE_UNAVAILABLE"
@@ -73,7 +73,7 @@ class SourceUnavailable(WorkspaceError):
     def __init__(self, namespace: str, reason: str, operator_fix: str = "") -> None:
         super().__init__(
             f"the source '{namespace}' is unavailable: {reason}",
-            fix="Ask another source, or try again later: it is opened again by itself.",
+            fix="Search another source, or try again later: the server opens the source again.",
             namespace=namespace,
             reason=reason,
         )
@@ -131,7 +131,7 @@ class Source:
 
     @property
     def failure(self) -> SourceUnavailable | None:
-        """The reason of the last failure; None if the source was read or was never asked for."""
+        """The reason of the last failure; None if the source was read or was never opened."""
         return self._failure
 
     @contextmanager
@@ -256,9 +256,9 @@ class Source:
         settings = self.settings
         if settings.artifact is not None:
             from index.artifacts.swap import Artifacts
-            from index.storage.keys import read_key
+            from index.storage.keys import read_key_file
 
-            key = read_key(self._resolve(settings.key)) if settings.key is not None else None
+            key = read_key_file(self._resolve(settings.key)) if settings.key is not None else None
             self._artifacts = Artifacts(self._resolve(settings.artifact), key, embedding=self._embedding)
             return
         if self._clone is not None and not self._clone.exists:
@@ -288,7 +288,7 @@ class Source:
 
     def _record_failure(self, error: WorkspaceError) -> SourceUnavailable:
         self._retry_time = time.monotonic() + _RETRY_AFTER_S
-        if self._clone is not None and isinstance(error, _DAMAGES):
+        if self._clone is not None and isinstance(error, _CLONE_DAMAGES):
             self._clone.mark_as_damaged()
         self._failure = (
             error

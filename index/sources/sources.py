@@ -44,18 +44,18 @@ class NoNamespacesConfigured(WorkspaceError):
 
 
 class NamespaceRequired(WorkspaceError):
-    """The server has several sources, and the call names none of them; `namespaces` are their names."""
+    """The server has several sources, and the call names none; `namespaces` are at most 50 of their names."""
 
     code: ClassVar[str] = "NAMESPACE_REQUIRED"
 
 
 class NamespaceNotFound(WorkspaceError):
-    """The server has no source of this name; `nearest` are similar names, `namespaces` all names."""
+    """The server has no source of this name; `nearest` are similar names, `namespaces` at most 50 names."""
 
     code: ClassVar[str] = "NAMESPACE_NOT_FOUND"
 
 
-class SourcesPlan(NamedTuple):
+class SourcesDifference(NamedTuple):
     """The difference between the sources of a server and those of a file, by name."""
 
     added: tuple[str, ...]
@@ -64,23 +64,23 @@ class SourcesPlan(NamedTuple):
     unchanged: tuple[str, ...]
 
 
-def plan_sources(old: SourcesFile, new: SourcesFile) -> SourcesPlan:
+def diff_sources_files(old: SourcesFile, new: SourcesFile) -> SourcesDifference:
     """Return the difference between two files of sources."""
-    common = [name for name in new.sources if name in old.sources]
-    return SourcesPlan(
+    common_names = [name for name in new.sources if name in old.sources]
+    return SourcesDifference(
         added=tuple(name for name in new.sources if name not in old.sources),
-        changed=tuple(name for name in common if old.sources[name] != new.sources[name]),
+        changed=tuple(name for name in common_names if old.sources[name] != new.sources[name]),
         removed=tuple(name for name in old.sources if name not in new.sources),
-        unchanged=tuple(name for name in common if old.sources[name] == new.sources[name]),
+        unchanged=tuple(name for name in common_names if old.sources[name] == new.sources[name]),
     )
 
 
 class SourceFolders(NamedTuple):
-    """The folders of a server of sources: that of its file, of the clones, and of the indexes."""
+    """The folders of a server of sources: that of its settings file, of the clones, and of the indexes."""
 
-    file: Path
-    clones: Path
-    indexes: Path
+    settings_folder: Path
+    clone_folder: Path
+    index_folder: Path
 
 
 class Sources:
@@ -96,7 +96,7 @@ class Sources:
 
     @property
     def file(self) -> SourcesFile:
-        """The file that the sources were read from."""
+        """The content of the file that names the sources."""
         return self._file
 
     @property
@@ -115,9 +115,9 @@ class Sources:
     def __len__(self) -> int:
         return len(self._sources)
 
-    def replace(self, file: SourcesFile) -> SourcesPlan:
-        """Apply a changed file: unchanged sources stay open, and the others are opened when asked for."""
-        plan = plan_sources(self._file, file)
+    def replace(self, file: SourcesFile) -> SourcesDifference:
+        """Apply a changed file: unchanged sources stay open, and the others are opened at their next use."""
+        plan = diff_sources_files(self._file, file)
         old_sources = self._sources
         self._sources = {
             name: old_sources[name] if name in plan.unchanged else self._create(name, file)
@@ -170,8 +170,8 @@ class Sources:
 
 
 def _list_names(names: Collection[str]) -> str:
-    listed, omitted_count = ", ".join(list(names)[:_MAX_LISTED_NAMES]), len(names) - _MAX_LISTED_NAMES
-    return f"{listed} and {omitted_count} more" if omitted_count > 0 else listed
+    listed_names, omitted_count = ", ".join(list(names)[:_MAX_LISTED_NAMES]), len(names) - _MAX_LISTED_NAMES
+    return f"{listed_names} and {omitted_count} more" if omitted_count > 0 else listed_names
 
 
 class SourceHit(NamedTuple):
@@ -267,16 +267,16 @@ def fuse_by_rank(pages: Mapping[Source, SearchPage]) -> list[SourceHit]:
     cannot be compared: a word that is rare in one may be frequent in another. The weight of a source is
     therefore the share of the question's terms that its best sections contain, plus that in their headings.
     """
-    fused: defaultdict[float, list[SourceHit]] = defaultdict(list)
+    hits_by_score: defaultdict[float, list[SourceHit]] = defaultdict(list)
     for source, page in pages.items():
-        weight = measure_coverage(page)
+        weight = measure_term_coverage(page)
         for rank, hit in enumerate(page.hits, 1):
             score = round(weight / (_FUSION_CONSTANT + rank), 6)
-            fused[score].append(SourceHit(source, hit, score))
-    return [hit for score in sorted(fused, reverse=True) for hit in fused[score]]
+            hits_by_score[score].append(SourceHit(source, hit, score))
+    return [hit for score in sorted(hits_by_score, reverse=True) for hit in hits_by_score[score]]
 
 
-def measure_coverage(page: SearchPage) -> float:
+def measure_term_coverage(page: SearchPage) -> float:
     """Return the share of a question's terms in the best of the first sections, plus that in its headings.
 
     The result is between 0 and 2; it is 1 for a question without terms, such as one of filters alone.

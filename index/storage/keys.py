@@ -96,7 +96,7 @@ class InvalidKeyFile(WorkspaceError):
     code: ClassVar[str] = "INVALID_KEY_FILE"
 
 
-def read_key(file: Path) -> bytes:
+def read_key_file(file: Path) -> bytes:
     """Return the key in a file. Raises InvalidKeyFile."""
     try:
         # The user names this file, and secrets are often mounted as links.

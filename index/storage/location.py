@@ -46,7 +46,7 @@ SCHEMA_VERSION = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class IndexFolder:
     """A private folder for the index of one schema, branch and user."""
 
     folder: Path
@@ -116,7 +116,7 @@ class Location:
         with suppress(OSError):
             self.sweep(keep=folder)
 
-    def leftovers(self, keep: Path | None) -> list[Path]:
+    def list_leftovers(self, keep: Path | None) -> list[Path]:
         """List the entries of earlier indexes and of interrupted work in this folder.
 
         The writer of `metadata.json` does not hold the lock of the index, so its draft is not a leftover.
@@ -135,14 +135,14 @@ class Location:
 
     def sweep(self, keep: Path | None) -> int:
         """Remove the leftovers; return their number. The caller holds the lock. Open files stay readable."""
-        return remove_entries(self.leftovers(keep))
+        return remove_entries(self.list_leftovers(keep))
 
 
-def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) -> Location | None:
+def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) -> IndexFolder | None:
     """Return the first usable folder, created if needed; None if the index must stay in memory."""
     for folder in candidates:
         if folder not in excluded and make_private_folder(folder):
-            return Location(folder)
+            return IndexFolder(folder)
     return None
 
 
@@ -197,9 +197,11 @@ def _compute_seal(folder: Path) -> str:
 
 def _make_safe_name(name: str) -> str:
     """Return a folder name. Unsafe names get a digest, so that `A/b`, `a/b` and `a-b` differ."""
-    safe = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
+    safe_name = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
     return (
-        safe if safe == name else f"{safe}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+        safe_name
+        if safe_name == name
+        else f"{safe_name}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
     )
 
 
@@ -232,10 +234,10 @@ class IndexLocation:
         self._candidates = candidates
         self._excluded_until: dict[Path, float] = {}
         self._resolved_name: str | None = None
-        self._location: Location | None = None
+        self._location: IndexFolder | None = None
         self._lock = threading.RLock()
 
-    def resolve(self) -> Location | None:
+    def resolve(self) -> IndexFolder | None:
         """Return the location of the index, chosen again if needed."""
         name = self._name()
         with self._lock:
@@ -245,12 +247,12 @@ class IndexLocation:
                 self._resolved_name = name
             return self._location
 
-    def peek(self) -> Location | None:
+    def peek(self) -> IndexFolder | None:
         """Return the chosen location, even if its folder is missing; without one, the first usable one."""
         with self._lock:
             return self._location if self._resolved_name is not None else self._find_location(self._name())
 
-    def fall_back(self, location: Location) -> None:
+    def fall_back(self, location: IndexFolder) -> None:
         """Use another location, and exclude this one for RETRY_AFTER_S."""
         with self._lock:
             if location.folder.is_dir():
@@ -269,5 +271,5 @@ class IndexLocation:
             del self._excluded_until[folder]
         return bool(expired_folders) or (self._location is not None and not self._location.folder.is_dir())
 
-    def _find_location(self, name: str) -> Location | None:
+    def _find_location(self, name: str) -> IndexFolder | None:
         return find_location(self._candidates(name), self._excluded_until)

@@ -76,7 +76,7 @@ class FileStamp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class IndexManifest:
     """The files of one generation of an index, by name, and its state, as a JSON value.
 
     `parts` has the ids of the segments in order, each with the encoded numbers of its dead documents
@@ -88,7 +88,7 @@ class Manifest:
     state: Mapping[str, object] = field(default_factory=dict)
     parts: Sequence[tuple[str, str]] = ()
 
-    def check(self, folder: Path, name: str) -> FileStamp:
+    def verify_file(self, folder: Path, name: str) -> FileStamp:
         """Verify a file's checksum, in about a millisecond for each megabyte. Raises IndexDamaged."""
         if name not in self.files:
             raise IndexDamaged.with_reason(f"file {name} is not in the manifest")
@@ -102,26 +102,26 @@ class Manifest:
             raise IndexDamaged.with_reason(f"file {name} has a wrong checksum")
         return stamp
 
-    def leftovers(self, folder: Path) -> list[Path]:
+    def list_leftovers(self, folder: Path) -> list[Path]:
         """List the folder's entries that do not belong to this generation, such as files of dead writers."""
         current_names = {*self.files, _make_manifest_name(self.generation)}
         return [entry for entry in folder.iterdir() if entry.name not in current_names]
 
     def sweep(self, folder: Path) -> None:
         """Remove the leftovers. Only the writer may call this: unfinished files also count as leftovers."""
-        remove_entries(self.leftovers(folder))
+        remove_entries(self.list_leftovers(folder))
 
 
-def find_newest_manifest(folder: Path) -> int:
+def find_newest_manifest_number(folder: Path) -> int:
     """Return the highest number of a manifest, without reading it; -1 without a manifest. Raises OSError."""
     names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST_SUFFIX)]
     return max((int(name.removesuffix(_MANIFEST_SUFFIX)) for name in names), default=-1)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_index_manifest(folder: Path) -> IndexManifest:
     """Return the current manifest of a folder. Raises IndexDamaged if it is missing or invalid."""
     try:
-        number, data = _read_newest(folder)
+        number, data = _read_newest_manifest(folder)
         values = json.loads(data)
         seal = str(values.pop("seal"))
         if not hmac.compare_digest(seal.encode(), _compute_seal(folder, values).encode()):
@@ -131,7 +131,7 @@ def read_manifest(folder: Path) -> Manifest:
         files = {
             str(name): FileChecksum(int(size), int(crc)) for name, (size, crc) in values["files"].items()
         }
-        return Manifest(
+        return IndexManifest(
             number,
             files,
             dict(values["state"]),
@@ -141,7 +141,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
-def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> None:
+def write_index_manifest(folder: Path, manifest: IndexManifest, durable: bool = False) -> None:
     """Make the files of a manifest the current index in one step. The files must already be written.
 
     The manifest gets a new name, because replacing a file waits for the disk on some systems.
@@ -156,11 +156,11 @@ def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> N
     write_atomically(folder / _make_manifest_name(manifest.generation), sealed_data, durable)
 
 
-def _read_newest(folder: Path) -> tuple[int, bytes]:
+def _read_newest_manifest(folder: Path) -> tuple[int, bytes]:
     """Read the manifest with the highest number; retry if a writer has removed it. Raises OSError."""
     missing_number = -1
     while True:
-        number = find_newest_manifest(folder)
+        number = find_newest_manifest_number(folder)
         try:
             return number, (folder / _make_manifest_name(number)).read_bytes()
         except FileNotFoundError:

@@ -61,7 +61,7 @@ class InvalidMetadata(WorkspaceError):
     code: ClassVar[str] = "INVALID_METADATA"
 
 
-class Problem(NamedTuple):
+class MetadataProblem(NamedTuple):
     """One violation of the contract: its field, such as `taxonomy.language.values.3`, and the reason."""
 
     field: str
@@ -256,7 +256,7 @@ def parse_metadata(data: bytes) -> Metadata:
         ) from None
 
 
-def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
+def parse_served_metadata(data: bytes) -> tuple[Metadata, MetadataProblem | None]:
     """Parse a `metadata.json` that is served, without its `source_commit` if only that is malformed.
 
     This field only states the origin, so it must not prevent a server from starting. Raises InvalidMetadata.
@@ -264,7 +264,7 @@ def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
     try:
         return parse_metadata(data), None
     except InvalidMetadata:
-        problems = find_problems(data)
+        problems = find_metadata_problems(data)
         if {problem.field for problem in problems} != {_SOURCE_COMMIT}:
             raise
     values = json.loads(data)
@@ -272,7 +272,7 @@ def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
     return parse_metadata(json.dumps(values).encode()), problems[0]
 
 
-def find_problems(data: bytes) -> list[Problem]:
+def find_metadata_problems(data: bytes) -> list[MetadataProblem]:
     """Return all violations of the contract in a `metadata.json`; empty if it is valid."""
     try:
         Metadata.model_validate_json(data)
@@ -281,12 +281,12 @@ def find_problems(data: bytes) -> list[Problem]:
     return []
 
 
-def _make_problem(error: ErrorDetails) -> Problem:
+def _make_problem(error: ErrorDetails) -> MetadataProblem:
     parts = [str(part) for part in error["loc"] if part != "[key]"]
     reason = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
     reason = reason.replace("String should", "must").replace("valid dictionary", "object")
     field = ".".join(sanitize_line(part[:_MAX_SHOWN_LENGTH]) for part in parts)
-    return Problem(field or "metadata.json", reason[0].lower() + reason[1:])
+    return MetadataProblem(field or "metadata.json", reason[0].lower() + reason[1:])
 
 
 def describe_index(

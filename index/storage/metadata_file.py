@@ -73,20 +73,20 @@ METADATA_TIMEOUT_S = 1.0
 class MetadataPublisher:
     """The publisher of an index's `metadata.json`. Safe to use from several threads.
 
-    `state` returns the current state of the index, `values` counts the taxonomy values of a state.
+    `read_state` returns the current state of the index, `count_values` counts the taxonomy values of a state.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         index_location: IndexLocation,
-        state: Callable[[], State | None],
-        values: Callable[[State], dict[str, Mapping[str, int]]],
+        read_state: Callable[[], State | None],
+        count_values: Callable[[State], dict[str, Mapping[str, int]]],
     ) -> None:
         self._workspace = workspace
         self._index_location = index_location
-        self._state = state
-        self._values = values
+        self._read_state = read_state
+        self._count_values = count_values
         self._metadata: Metadata | None = None
         self._stamp: FileStamp | None = None
         self._publish_lock = threading.Lock()
@@ -133,13 +133,13 @@ class MetadataPublisher:
 
     def _current_state(self) -> State | None:
         with suppress(WorkspaceError):
-            return self._state()
+            return self._read_state()
         return None
 
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
         description = format_corpus_description(config.corpus.description, self._workspace.repository_name)
-        return describe_index(state, self._values(state), description, config.taxonomy_keys)
+        return describe_index(state, self._count_values(state), description, config.taxonomy_keys)
 
     def _is_description_current(self, last: Metadata, state: State) -> bool:
         """Return True if the corpus description is current. Once it is, it is not compared again.
@@ -187,7 +187,7 @@ class MetadataPublisher:
         with suppress(WorkspaceError, OSError), self._publish_lock:
             written_state: State | None = None
             for _ in range(_MAX_ATTEMPTS):
-                state = self._state()
+                state = self._read_state()
                 if state is None or state == written_state:
                     return
                 if not self._write(self._describe(state)):

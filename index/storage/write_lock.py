@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from index.port import BaseMoved, Progress
 from index.storage.files import IndexUnwritable
-from index.storage.location import IndexLocation, Location
+from index.storage.location import IndexFolder, IndexLocation
 from index.storage.locking import IndexBusy, hold_lock
 
 WRITE_TIMEOUT_S = 5.0
@@ -33,7 +33,11 @@ class IndexWriteLock:
         self._lock = threading.RLock()
 
     def run(
-        self, work: Callable[[Location | None], T], progress: Progress | None = None, *, can_move: bool = True
+        self,
+        work: Callable[[IndexFolder | None], T],
+        progress: Progress | None = None,
+        *,
+        can_move: bool = True,
     ) -> T:
         """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if no location can be written.
 
@@ -58,7 +62,7 @@ class IndexWriteLock:
                         ) from error
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def block_writes(self) -> Iterator[None]:
         """Prevent writes by other threads of this process during the block."""
         with self._lock:
             yield
@@ -75,7 +79,7 @@ class IndexWriteLock:
             self._lock.release()
 
     @contextmanager
-    def _hold_process_lock(self, location: Location | None, progress: Progress | None) -> Iterator[None]:
+    def _hold_process_lock(self, location: IndexFolder | None, progress: Progress | None) -> Iterator[None]:
         if location is None:
             yield
             return

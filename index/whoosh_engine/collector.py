@@ -8,7 +8,13 @@ import numpy as np
 from whoosh.collectors import Collector
 
 from index.phrases import find_required_terms, make_phrase_filter, make_phrase_weigher
-from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, find_top_results
+from index.ranking.results import (
+    NO_OPERATORS,
+    EvaluatedOperators,
+    ResultRange,
+    ScoredPhrase,
+    find_top_results,
+)
 from index.whoosh_engine.condition_nodes import ConditionEvaluator, ConditionTranslator, Deadline
 
 if TYPE_CHECKING:
@@ -40,17 +46,19 @@ class SectionCollector(Collector):  # type: ignore[misc]
         """Evaluate the query that Whoosh's searcher passed to `prepare`."""
         parsed_query, read_section = self.q.parsed_query, self.q.read
         try:
-            selection = (
-                self._evaluate_selection()
+            operators = (
+                self._evaluate_operators()
                 if parsed_query.condition or parsed_query.expansions
-                else NO_SELECTION
+                else NO_OPERATORS
             )
             self.result_range = find_top_results(
                 self._statistics,
                 parsed_query,
                 offset=self._offset,
                 limit=self._limit,
-                required=[term for phrase in parsed_query.phrases for term in find_required_terms(phrase)],
+                required_terms=[
+                    term for phrase in parsed_query.phrases for term in find_required_terms(phrase)
+                ],
                 verify=make_phrase_filter(parsed_query.phrases, read_section)
                 if parsed_query.phrases
                 else None,
@@ -58,12 +66,12 @@ class SectionCollector(Collector):  # type: ignore[misc]
                     ScoredPhrase(find_required_terms(words), make_phrase_weigher(words, read_section))
                     for words in parsed_query.scored_phrases
                 ],
-                selection=selection,
+                operators=operators,
             )
         finally:
             self.finish()
 
-    def _evaluate_selection(self) -> Selection:
+    def _evaluate_operators(self) -> EvaluatedOperators:
         """Evaluate the condition and the expansions of the query. Raises QueryTooBroad."""
         parsed_query, deadline = self.q.parsed_query, Deadline()
         nodes = ConditionTranslator(self._statistics, self.q.read, deadline)
@@ -71,9 +79,9 @@ class SectionCollector(Collector):  # type: ignore[misc]
         unions = [nodes.expand(expansion) for expansion in parsed_query.expansions]
         self.expanded_terms = tuple(dict.fromkeys(term for union in unions for term in union))
         if node is None:
-            return Selection(None, unions)
+            return EvaluatedOperators(None, unions)
         flags = ConditionEvaluator(self.top_searcher, self._reader, deadline).evaluate_by_segment(node)
         groups = self._statistics.groups
-        return Selection(
+        return EvaluatedOperators(
             [np.concatenate([flags[id] for id in group.segment_ids]) for group in groups], unions
         )

@@ -35,7 +35,7 @@ from index.port import QueryTooBroad
 from index.ranking.segment_groups import flag_live_sections, flag_sections_under
 from index.segments.arrays import encode
 from index.segments.segment import DATE, HEADING, TEXT, TITLE, make_term_key
-from index.spelling import find_terms_within
+from index.spelling import find_terms_within_distance
 from index.whoosh_engine.codec import TEXT_FIELD, make_field_name
 from index.whoosh_engine.section_query import PathQuery, PhraseQuery, ReadSection
 
@@ -134,7 +134,9 @@ class ConditionTranslator:
                     stem(expansion.prefix)
                 }
             else:
-                terms = set(find_terms_within(self._statistics, expansion.word, expansion.max_edits, field))
+                terms = set(
+                    find_terms_within_distance(self._statistics, expansion.word, expansion.max_edits, field)
+                )
                 if len(terms) > MAX_EXPANSIONS:
                     _check_count(sum(self._is_live(field, term) for term in terms), expansion.query_text)
             self._terms_by_expansion[expansion] = tuple(sorted(terms))
@@ -170,7 +172,7 @@ class ConditionTranslator:
         values = {
             value
             for segment_reader in self._statistics.segment_readers
-            for value in segment_reader.values(condition.key)
+            for value in segment_reader.get_value_counts(condition.key)
             if (
                 value.casefold().startswith(folded_value)
                 if condition.is_prefix

@@ -33,9 +33,9 @@ from index.ranking.segment_groups import Statistics
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import DATE
 from index.segments.store import Store
-from index.status import Status, find_leftovers, read_status
+from index.status import IndexStatus, find_index_leftovers, read_status
 from index.storage.files import remove_entries
-from index.storage.location import SCHEMA_VERSION, IndexLocation, Location
+from index.storage.location import SCHEMA_VERSION, IndexFolder, IndexLocation
 from index.storage.manifest import IndexDamaged
 from index.storage.write_lock import IndexWriteLock
 from index.whoosh_engine.collector import SectionCollector
@@ -116,10 +116,10 @@ class Searcher:
             self.state,
             is_partial,
             collector.expanded_terms,
-            frozenset(term for term in query.terms if not self.statistics.term(term).df),
+            frozenset(term for term in query.terms if not self.statistics.get_term_statistics(term).df),
         )
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
             self._values[key] = count_values(self.generation.segment_readers, key)
@@ -188,7 +188,7 @@ class WhooshEngine:
         return generation.state if generation else None
 
     def generation(self) -> IndexSnapshot | None:
-        """Return the open index if its files are unchanged, else the committed one; None if it is invalid."""
+        """Return the open index if its files are unchanged, else the committed one; None without either."""
         searcher = self._searcher
         if searcher is None or not searcher.generation.is_untouched():
             try:
@@ -206,7 +206,7 @@ class WhooshEngine:
     ) -> State:
         """Apply a change, as `index.port.Engine` defines. The documents are read under the write lock."""
 
-        def apply_under_lock(location: Location | None) -> State:
+        def apply_under_lock(location: IndexFolder | None) -> State:
             searcher = self._read_searcher(location)
             _remove_leftovers(location, searcher.folder if searcher else None)
             state = searcher.state if searcher else None
@@ -242,7 +242,7 @@ class WhooshEngine:
 
             return build_index(source, folder, self._processes, progress, durable=self._durable)
 
-        def rebuild_unless_current(location: Location | None) -> State:
+        def rebuild_unless_current(location: IndexFolder | None) -> State:
             _remove_leftovers(location, location.current() if location else None)
             if unless is not None:
                 with suppress(IndexDamaged):
@@ -271,9 +271,9 @@ class WhooshEngine:
             raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.")
         return searcher.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         """Count the values of a key, as `index.port.Engine` defines."""
-        return searcher.values(key) if (searcher := self._get_searcher()) else {}
+        return searcher.count_values(key) if (searcher := self._get_searcher()) else {}
 
     def has_dates(self, key: str) -> bool:
         """Return True if the front matter of a document has a date for a key."""
@@ -286,10 +286,10 @@ class WhooshEngine:
     def sweep(self) -> int:
         """Remove the files of crashed writers; return the number of files and folders. Raises IndexBusy."""
         return self._write_lock.run(
-            lambda location: remove_entries(find_leftovers(location)) if location else 0
+            lambda location: remove_entries(find_index_leftovers(location)) if location else 0
         )
 
-    def status(self, tip: str | None) -> Status:
+    def status(self, tip: str | None) -> IndexStatus:
         """Return the status of the index, without building, repairing or updating the index."""
         location = self._index_location.peek()
         folder = location.current() if location else None
@@ -304,7 +304,7 @@ class WhooshEngine:
 
     def close(self) -> None:
         """Close the open index. An index in memory is lost."""
-        with self._write_lock.exclusive():
+        with self._write_lock.block_writes():
             self._searcher = None
             self._index_location.reset()
 
@@ -312,7 +312,7 @@ class WhooshEngine:
         """Return the searcher of the open index, else of the committed index; None if there is none."""
         return self._searcher or self._read_searcher(self._index_location.resolve())
 
-    def _read_searcher(self, location: Location | None) -> Searcher | None:
+    def _read_searcher(self, location: IndexFolder | None) -> Searcher | None:
         """Read the index in a location or in memory, and make it the open one. Raises IndexDamaged.
 
         If another thread has opened another generation meanwhile, the index is read again. A caller therefore
@@ -326,7 +326,7 @@ class WhooshEngine:
                     self._searcher = searcher
                     return searcher
 
-    def _open_current(self, location: Location | None, searcher: Searcher | None) -> Searcher | None:
+    def _open_current(self, location: IndexFolder | None, searcher: Searcher | None) -> Searcher | None:
         """Read the index in a location or in memory, and reuse `searcher` if it is still current."""
         folder = location.current() if location else None
         if searcher is not None and searcher.store.folder != folder:
@@ -340,7 +340,7 @@ class WhooshEngine:
         return searcher
 
     def _build_new(
-        self, location: Location | None, build_segments: Callable[[Path | None], SegmentsAndState]
+        self, location: IndexFolder | None, build_segments: Callable[[Path | None], SegmentsAndState]
     ) -> State:
         """Build an index next to the current one, and make it the current one."""
         folder = location.prepare() if location else None
@@ -356,7 +356,7 @@ class WhooshEngine:
         store: Store,
         previous: IndexSnapshot | None,
         change: SegmentsAndState,
-        location: Location | None = None,
+        location: IndexFolder | None = None,
     ) -> State:
         """Commit a change; with a location, make the store's folder the current index there."""
         segment_readers, state = change
@@ -368,7 +368,7 @@ class WhooshEngine:
         return state
 
 
-def _remove_leftovers(location: Location | None, keep: Path | None) -> None:
+def _remove_leftovers(location: IndexFolder | None, keep: Path | None) -> None:
     """Remove the files of earlier writers except the current index; only the writer may call this."""
     if location is not None:
         with suppress(OSError):

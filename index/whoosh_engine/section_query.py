@@ -121,8 +121,8 @@ class PhraseQuery(query.Query):  # type: ignore[misc]
         self.read = read
 
     def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
-        required = [query.Term(TEXT_FIELD, term) for term in find_required_terms(self.words)]
-        candidates = query.And(required) if required else query.Every()
+        required_terms = [query.Term(TEXT_FIELD, term) for term in find_required_terms(self.words)]
+        candidates = query.And(required_terms) if required_terms else query.Every()
         contains = make_phrase_filter([self.words], self.read)
         reader = searcher.reader()
         return ListMatcher(

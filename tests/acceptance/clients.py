@@ -16,8 +16,8 @@ from mcp_types import Implementation, ResourceListChangedNotification, ResourceU
 
 from tests import fork_server
 from tests.acceptance.http_server import HttpServer
-from tests.acceptance.server import CLIENT, user_environment
-from tests.stdio_client import TIMEOUT_S, ProtocolVersion, RawClient, connect
+from tests.acceptance.server import CLIENT_NAME, build_user_environment
+from tests.stdio_client import TIMEOUT_S, ProtocolMode, RawClient, connect
 
 RESOURCE_LIST = "list"  # the event of a change of the list of resources
 _LONG_LOCK_WAIT_SERVER = str(Path(__file__).with_name("long_lock_wait_server.py"))
@@ -26,7 +26,7 @@ _LONG_LOCK_WAIT_SERVER = str(Path(__file__).with_name("long_lock_wait_server.py"
 def build_long_lock_wait_command(repo: Path, *options: str) -> list[str]:
     """Return the command of a server that waits up to a minute for Git's locks, for tests that hold locks."""
     return [
-        *fork_server.python_command(),
+        *fork_server.build_python_command(),
         _LONG_LOCK_WAIT_SERVER,
         "serve",
         "-C",
@@ -39,7 +39,7 @@ def build_long_lock_wait_command(repo: Path, *options: str) -> list[str]:
 def start_long_lock_wait_server(repo: Path, home: Path, *options: str) -> RawClient:
     """Start a server that waits up to a minute for Git's locks, and return its raw client."""
     home.mkdir(exist_ok=True)
-    return RawClient(build_long_lock_wait_command(repo, *options), user_environment(home))
+    return RawClient(build_long_lock_wait_command(repo, *options), build_user_environment(home))
 
 
 def wait_until(condition: Callable[[], object], name: str) -> None:
@@ -51,7 +51,7 @@ def wait_until(condition: Callable[[], object], name: str) -> None:
 
 
 class EventRecorder:
-    """The events that a client received, in order: the URI of a changed resource, or RESOURCE_LIST."""
+    """The events that a client received since the last wait: URIs of changed resources, or RESOURCE_LIST."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -75,13 +75,13 @@ class EventRecorder:
 @asynccontextmanager
 async def connect_to_server(
     home: Path,
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     options: Sequence[str | Path],
     recorder: EventRecorder | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and connect to it. `recorder` records the events of a `legacy` client.
+    """Start a server and connect to it. `recorder` records the events of a client in the mode `legacy`.
 
-    `watch_resources` records those of other clients.
+    In other modes, `watch_resources` records the events.
     """
 
     async def receive(message: object) -> None:
@@ -90,16 +90,16 @@ async def connect_to_server(
         if recorder is not None and isinstance(message, ResourceListChangedNotification):
             recorder.record(RESOURCE_LIST)
 
-    command = [*fork_server.python_command(), "-m", "docyard", "serve", *map(str, options)]
-    variables = user_environment(home)
-    async with connect(command, protocol, name=CLIENT, variables=variables, receive=receive) as client:
+    command = [*fork_server.build_python_command(), "-m", "docyard", "serve", *map(str, options)]
+    variables = build_user_environment(home)
+    async with connect(command, protocol, name=CLIENT_NAME, variables=variables, receive=receive) as client:
         yield client
 
 
 @asynccontextmanager
 async def connect_over_http(
     server: HttpServer,
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     token: str | None = None,
     *,
     base_url: str | None = None,
@@ -107,7 +107,7 @@ async def connect_over_http(
 ) -> AsyncIterator[Client]:
     """Connect to a server over HTTP, or through a proxy with its URL and the public host."""
     headers = {"Authorization": f"Bearer {token or server.token}", **({"Host": host} if host else {})}
-    client_info = Implementation(name=CLIENT, version="1")
+    client_info = Implementation(name=CLIENT_NAME, version="1")
     async with (
         httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as http_client,
         Client(
@@ -121,11 +121,11 @@ async def connect_over_http(
 
 @asynccontextmanager
 async def watch_resources(
-    client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
+    client: Client, protocol: ProtocolMode, recorder: EventRecorder, uris: Sequence[str]
 ) -> AsyncIterator[list[str]]:
     """Subscribe to resources, and yield the accepted URIs. Changes of the list of resources are reported too.
 
-    A `legacy` client needs no subscription to the list. The events of other clients are recorded here.
+    In the mode `legacy`, the list needs no subscription. In other modes, this function records the events.
     """
     if protocol == "legacy":
         await client.list_resources()

@@ -1,4 +1,4 @@
-"""Fixtures: a home folder for each module, the name of the event loop, and the protocol versions."""
+"""Fixtures: a home folder for each module, the name of the event loop, and the modes of the client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion
+from tests.acceptance.server import ProtocolMode
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=["auto", "legacy"])
-def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
-    """Return a protocol version; the tests run with each of them."""
-    version: ProtocolVersion = request.param
-    return version
+def protocol(request: pytest.FixtureRequest) -> ProtocolMode:
+    """Return a mode of the SDK's client; each mode has its own protocol version."""
+    mode: ProtocolMode = request.param
+    return mode

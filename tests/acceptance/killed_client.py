@@ -14,16 +14,16 @@ from pathlib import Path
 
 _SCRIPT = '"$@"; echo $? > "$0.new"; mv "$0.new" "$0"'
 
-lines, log, exit_code, *command = sys.argv[1:]
-with open(log, "wb") as stream:
+lines_path, log_path, exit_code_path, *command = sys.argv[1:]
+with open(log_path, "wb") as log:
     server = subprocess.Popen(
-        ["/bin/sh", "-c", _SCRIPT, exit_code, *command],
+        ["/bin/sh", "-c", _SCRIPT, exit_code_path, *command],
         bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=stream,
+        stderr=log,
     )
 assert server.stdin is not None
-server.stdin.write(Path(lines).read_bytes())
+server.stdin.write(Path(lines_path).read_bytes())
 print("sent", flush=True)
 time.sleep(600)

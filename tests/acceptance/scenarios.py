@@ -1,16 +1,17 @@
 """Parse scenarios, and compare responses with them.
 
-A scenario is a Markdown document of these blocks:
+A scenario is a Markdown document with headings of level 2, which are the titles of calls, and these blocks:
 
     ````markdown file=api.md      an initial file
     ```json call edit_document    the arguments of a call
     ```json answer                the expected data of the response
     ```json error                 the expected data of a response that must be an error
-    ```text answer                the exact text of the response
+    ```text answer                the exact text of the response; `text error` if it must be an error
 
-In a response `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
-`"<commit>"` match any value of their type, and `…` in a string or a list matches anything. An object may have
-more fields than those in the scenario.
+In expected data, `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
+`"<commit>"` match any value of their type; `"<string>"` and `"<strings>"` match no empty value. `…` in a
+string matches any text. A list with `"…"` matches a list that contains its other items in order, and any more
+items. An object may have more fields than those in the scenario.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-CASES = Path(__file__).resolve().parents[1] / "cases"
+CASES_FOLDER = Path(__file__).resolve().parents[1] / "cases"
 
 _BLOCK_OR_TITLE = re.compile(
     r"^(?P<fence>`{3,})(?P<language>\w+) (?P<role>[^\n]+)\n(?P<text>.*?)^(?P=fence)$|^## (?P<title>[^\n]+)$",
@@ -31,14 +32,14 @@ _BLOCK_OR_TITLE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call, the expected data or text of the response, and True if the response must be an error."""
+class ScenarioCall:
+    """A call of a tool, and its expected response: data or a text, and whether it must be an error."""
 
     title: str
     tool: str
     arguments: dict[str, Any]
-    data: Any = None
-    text: str | None = None
+    expected_data: Any = None
+    expected_text: str | None = None
     must_fail: bool = False
 
 
@@ -47,14 +48,14 @@ class Scenario:
     """The initial files, and the calls in order."""
 
     files: Mapping[str, str]
-    calls: tuple[Call, ...]
+    calls: tuple[ScenarioCall, ...]
 
 
 def read_scenario(name: str) -> Scenario:
     """Return the scenario of a file in `tests/cases`."""
-    source = (CASES / f"{name}.md").read_text(encoding="utf-8")
+    source = (CASES_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     files: dict[str, str] = {}
-    calls: list[Call] = []
+    calls: list[ScenarioCall] = []
     title, number = "", 0
     for match in _BLOCK_OR_TITLE.finditer(source):
         if match["title"]:
@@ -66,11 +67,13 @@ def read_scenario(name: str) -> Scenario:
         elif role.startswith("call "):
             number += 1
             call_title = title if number == 1 else f"{title} ({number})"
-            calls.append(Call(call_title, role.removeprefix("call "), json.loads(text)))
+            calls.append(ScenarioCall(call_title, role.removeprefix("call "), json.loads(text)))
         elif match["language"] == "text":
-            calls.append(replace(calls.pop(), text=text.removesuffix("\n"), must_fail=role == "error"))
+            calls.append(
+                replace(calls.pop(), expected_text=text.removesuffix("\n"), must_fail=role == "error")
+            )
         else:
-            calls.append(replace(calls.pop(), data=json.loads(text), must_fail=role == "error"))
+            calls.append(replace(calls.pop(), expected_data=json.loads(text), must_fail=role == "error"))
     return Scenario(files, tuple(calls))
 
 

@@ -15,9 +15,9 @@ from mcp import Client
 from mcp_types import TextContent
 
 from tests import fork_server
-from tests.stdio_client import ROOT, ProtocolVersion, connect
+from tests.stdio_client import ROOT, ProtocolMode, connect
 
-CLIENT = "acceptance"
+CLIENT_NAME = "acceptance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ToolResponse:
 
 
 class Server:
-    """A connection to a server process."""
+    """A server process, as the SDK's client calls it."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
@@ -44,11 +44,11 @@ class Server:
         assert isinstance(result.structured_content, dict)
         return ToolResponse(result.structured_content, block.text, bool(result.is_error))
 
-    def instructions(self) -> str:
+    def get_instructions(self) -> str:
         """Return the instructions that the server sends on connection."""
         return self._client.instructions or ""
 
-    def tools(self) -> dict[str, dict[str, Any]]:
+    def list_tools(self) -> dict[str, dict[str, Any]]:
         """Return the tool definitions by name, as the client received them."""
         result = self._portal.call(lambda: self._client.list_tools(cache_mode="bypass"))
         return {
@@ -57,32 +57,32 @@ class Server:
 
 
 def serve_repository(
-    repo: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    repo: Path, home: Path, *options: str, protocol: ProtocolMode = "auto"
 ) -> AbstractContextManager[Server]:
-    """Start a server of a repository as a host does, for a user with an empty home."""
+    """Start a server of a repository as an MCP host does, for a user with an empty home."""
     return _start_server(["-C", str(repo), "--no-fsync", *options], home, protocol)
 
 
 def serve_artifact(
-    artifact: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    artifact: Path, home: Path, *options: str, protocol: ProtocolMode = "auto"
 ) -> AbstractContextManager[Server]:
-    """Start a server of an artifact as a host does, for a user with an empty home."""
+    """Start a server of an artifact as an MCP host does, for a user with an empty home."""
     return _start_server(["--index", str(artifact), "--read-only", *options], home, protocol)
 
 
 def serve_sources(
-    file: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
+    sources_file: Path, home: Path, *options: str, protocol: ProtocolMode = "auto"
 ) -> AbstractContextManager[Server]:
-    """Start a server of a file of sources as a host does, for a user with an empty home."""
-    return _start_server(["--sources", str(file), *options], home, protocol)
+    """Start a server of a sources file as an MCP host does, for a user with an empty home."""
+    return _start_server(["--sources", str(sources_file), *options], home, protocol)
 
 
 def run_docyard(arguments: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, for a user with an empty home."""
-    command = [*fork_server.python_command(), "-m", "docyard", *arguments]
+    """Run a command of docyard to its end, for a user with an empty home."""
+    command = [*fork_server.build_python_command(), "-m", "docyard", *arguments]
     return subprocess.run(
         command,
-        env=user_environment(home),
+        env=build_user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -91,9 +91,9 @@ def run_docyard(arguments: Sequence[str], home: Path) -> subprocess.CompletedPro
 
 
 @contextmanager
-def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
-    command = [*fork_server.python_command(), "-m", "docyard", "serve", *options]
-    connection = connect(command, protocol, name=CLIENT, variables=user_environment(home))
+def _start_server(options: Sequence[str], home: Path, protocol: ProtocolMode) -> Iterator[Server]:
+    command = [*fork_server.build_python_command(), "-m", "docyard", "serve", *options]
+    connection = connect(command, protocol, name=CLIENT_NAME, variables=build_user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)
 
@@ -101,7 +101,7 @@ def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion)
 def build_artifact(repository: Path, home: Path, artifact: Path) -> None:
     """Build the artifact of a repository, with the command `docyard build`."""
     command = [
-        *fork_server.python_command(),
+        *fork_server.build_python_command(),
         "-m",
         "docyard",
         "build",
@@ -109,11 +109,13 @@ def build_artifact(repository: Path, home: Path, artifact: Path) -> None:
         "--out",
         str(artifact),
     ]
-    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
+    process = subprocess.run(
+        command, env=build_user_environment(home), capture_output=True, text=True, check=False
+    )
     assert process.returncode == 0, process.stderr
 
 
-def user_environment(home: Path) -> Mapping[str, str]:
+def build_user_environment(home: Path) -> Mapping[str, str]:
     """Return the environment of a user without settings."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("DOCYARD_", "GIT_"))

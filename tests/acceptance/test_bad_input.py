@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Server, ToolResponse, serve_repository, user_environment
+from tests.acceptance.server import Server, ToolResponse, build_user_environment, serve_repository
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.stdio_client import RawClient
-from tests.stdio_client import serve_command as build_stdio_command
+from tests.stdio_client import build_serve_command as build_stdio_command
 
 SECRET = "xyzzy"
 DOCUMENT_TEXT = f"""---
@@ -434,7 +434,7 @@ def test_adversarial_query_returns_answer_or_error(server: Server, size: int) ->
 
 def test_lone_surrogate_returns_error_without_commit(repo: Repo, home: Path) -> None:
     head_before = repo.head()
-    client = RawClient(build_stdio_command(repo.path), user_environment(home))
+    client = RawClient(build_stdio_command(repo.path), build_user_environment(home))
     response = client.call(
         1, "edit_document", make_edit("append_content", slug="endpoints", content="\ud800")
     )

@@ -9,7 +9,7 @@ from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.acceptance.clients import connect_to_server
-from tests.acceptance.server import ProtocolVersion, build_artifact
+from tests.acceptance.server import ProtocolMode, build_artifact
 from tests.repositories import Repo, create_repository
 from tools.resources.list import DOCUMENT_TEMPLATE, SECTION_AT_REF_TEMPLATE, SECTION_TEMPLATE
 
@@ -27,7 +27,7 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     document, section = (
         ResourceTemplateReference(uri=template.uri) for template in (DOCUMENT_TEMPLATE, SECTION_TEMPLATE)
     )
@@ -61,7 +61,7 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: Protoco
 
 
 async def test_unknown_template_prompt_or_argument_is_refused(
-    repo: Repo, home: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, protocol: ProtocolMode
 ) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         cases: list[tuple[Reference, str]] = [
@@ -79,7 +79,7 @@ async def test_unknown_template_prompt_or_argument_is_refused(
 
 
 async def test_artifact_completes_arguments(
-    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolMode
 ) -> None:
     build_artifact(repo.path, home, tmp_path / "out")
     async with connect_to_server(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:

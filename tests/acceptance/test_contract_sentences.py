@@ -95,7 +95,7 @@ def handbook_server(handbook: Repo, home: Path) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def properties(server: Server) -> dict[str, Any]:
     """Return the properties of the input schema of search_docs."""
-    schema_properties: dict[str, Any] = server.tools()["search_docs"]["inputSchema"]["properties"]
+    schema_properties: dict[str, Any] = server.list_tools()["search_docs"]["inputSchema"]["properties"]
     return schema_properties
 
 
@@ -117,14 +117,16 @@ def build_description(corpus: str) -> str:
 
 
 def test_description_contains_description_of_corpus(repo: Repo, server: Server, tmp_path: Path) -> None:
-    assert server.tools()["search_docs"]["description"] == build_description("Acme SDK documentation")
+    assert server.list_tools()["search_docs"]["description"] == build_description("Acme SDK documentation")
     with serve_repository(repo.path, tmp_path) as new_server:
-        assert new_server.tools()["search_docs"]["description"] == build_description("Acme SDK documentation")
+        assert new_server.list_tools()["search_docs"]["description"] == build_description(
+            "Acme SDK documentation"
+        )
 
 
 def test_description_without_corpus_description_contains_repository_name(handbook_server: Server) -> None:
     search(handbook_server, "quagga")
-    assert handbook_server.tools()["search_docs"]["description"] == build_description(
+    assert handbook_server.list_tools()["search_docs"]["description"] == build_description(
         "documentation of handbook"
     )
 
@@ -133,7 +135,7 @@ def test_description_has_no_invisible_characters(tmp_path: Path) -> None:
     settings = '[corpus]\ndescription = "Acme\\u202e \\n docs\\u0007"\n'
     repo = create_repository(tmp_path / "docs", {"docyard.toml": settings, "a.md": "# A\n"})
     with serve_repository(repo.path, tmp_path / "home") as server:
-        assert server.tools()["search_docs"]["description"] == build_description("Acme docs")
+        assert server.list_tools()["search_docs"]["description"] == build_description("Acme docs")
 
 
 def test_default_limit_is_ten_hits(server: Server) -> None:
@@ -176,7 +178,7 @@ def test_declared_taxonomy_key_is_optional_enum_in_schema(server: Server, proper
     }
     assert properties["tags"]["enum"] == ["x", "y"]
     assert properties["type"]["enum"] == ["guide"]
-    assert server.tools()["search_docs"]["inputSchema"]["required"] == ["query"]
+    assert server.list_tools()["search_docs"]["inputSchema"]["required"] == ["query"]
 
 
 def test_enum_contains_only_indexed_values(server: Server, properties: dict[str, Any]) -> None:
@@ -194,22 +196,22 @@ def test_undeclared_taxonomy_key_is_not_in_schema(server: Server, properties: di
 
 
 def test_omitted_filter_filters_nothing(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert len(files) == 6
-    assert "top.md" in files
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert len(metadata_by_file) == 6
+    assert "top.md" in metadata_by_file
     hits = search(server, "quagga", language="python").data["hits"]
     assert {hit["filepath"] for hit in hits} == {"guides/b.md"}
 
 
 def test_metadata_values_are_strings(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert files["guides/b.md"] == {
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert metadata_by_file["guides/b.md"] == {
         "language": "python",
         "scope": "global-guide",
         "type": "guide",
         "tags": "x, y",
     }
-    assert files["guides/a.md"]["language"] == "TypeScript, java"
+    assert metadata_by_file["guides/a.md"]["language"] == "TypeScript, java"
     for value in ("TypeScript", "java"):
         [hit] = search(server, "quagga", language=value).data["hits"]
         assert hit["filepath"] == "guides/a.md"
@@ -221,15 +223,15 @@ def test_front_matter_overrides_manifest(server: Server) -> None:
 
 
 def test_last_matching_override_overrides_defaults(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert files["guides/go/c.md"] == {"language": "go", "scope": "global-guide"}
-    assert files["guides/go/special.md"] == {"language": "Golang", "scope": "global-guide"}
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert metadata_by_file["guides/go/c.md"] == {"language": "go", "scope": "global-guide"}
+    assert metadata_by_file["guides/go/special.md"] == {"language": "Golang", "scope": "global-guide"}
 
 
 def test_only_nearest_manifest_applies(server: Server) -> None:
-    files = read_metadata_by_file(server, "quagga")
-    assert files["guides/inner/d.md"] == {"scope": "inner"}
-    assert files["top.md"] == {}
+    metadata_by_file = read_metadata_by_file(server, "quagga")
+    assert metadata_by_file["guides/inner/d.md"] == {"scope": "inner"}
+    assert metadata_by_file["top.md"] == {}
 
 
 def test_taxonomy_key_with_many_values_is_plain_string_in_schema(
@@ -252,7 +254,7 @@ def test_value_of_newest_commit_is_accepted_and_then_listed(handbook_server: Ser
     assert set(response.data["known"]) == {"TypeScript", "java"}
     handbook.commit({"rust.md": "---\nlanguage: rust\n---\n# New\n\nA quagga of rust.\n"})
     assert len(search(handbook_server, "quagga", language="rust").data["hits"]) == 1
-    values = handbook_server.tools()["search_docs"]["inputSchema"]["properties"]["language"]["enum"]
+    values = handbook_server.list_tools()["search_docs"]["inputSchema"]["properties"]["language"]["enum"]
     assert values == ["TypeScript", "java", "rust"]
 
 
@@ -284,7 +286,7 @@ def test_misspelt_term_returns_suggested_query(server: Server) -> None:
 
 
 def test_get_doc_definition_matches_contract(server: Server) -> None:
-    assert server.tools()["get_doc"]["description"] == (
+    assert server.list_tools()["get_doc"]["description"] == (
         "Retrieve the full content of a specific documentation chunk using its chunk_id. You can optionally "
         "request surrounding context within the same file."
     )
@@ -342,11 +344,11 @@ def test_writing_tools_read_no_index_metadata() -> None:
     for folder in ("workspace", "templates", "tools/documents", "tools/tasks"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                names = (
+                module_names = (
                     [node.module or ""]
                     if isinstance(node, ast.ImportFrom)
                     else [alias.name for alias in node.names]
                     if isinstance(node, ast.Import)
                     else []
                 )
-                assert not any(name.startswith("index.storage.metadata") for name in names), path
+                assert not any(name.startswith("index.storage.metadata") for name in module_names), path

@@ -19,21 +19,21 @@ import pytest
 
 from index.storage.locking import hold_lock
 from tests.acceptance.clients import build_long_lock_wait_command, start_long_lock_wait_server, wait_until
-from tests.acceptance.server import user_environment
+from tests.acceptance.server import build_user_environment
 from tests.repositories import Repo, create_repository
 from tests.soak import inspection
 from tests.stdio_client import HANDSHAKE, TIMEOUT_S, Message, RawClient, encode_call
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
-TASKS = "# Work\n\n## Tasks\n\n- [ ] Begin\n"
+TASKS_TEXT = "# Work\n\n## Tasks\n\n- [ ] Begin\n"
 CALL_COUNT = 12  # more than the number of workers
 KILLED_CLIENT = str(Path(__file__).with_name("killed_client.py"))
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return create_repository(tmp_path / "docs", {"tasks.md": TASKS})
+    return create_repository(tmp_path / "docs", {"tasks.md": TASKS_TEXT})
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def check_calls_complete(
     """Check that every call is complete or not executed, and that retries return the same answers."""
     inspection.assert_valid(repo)
     commits_by_task = find_commits_by_task(repo)
-    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(
+    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS_TEXT.splitlines()) + len(
         commits_by_task
     )
     log = repo.git("log", "-g", "--format=%H", "main").split()
@@ -194,7 +194,7 @@ QUICK_CASES = {
     (close_both, disconnect_after_commit),
     (terminate, disconnect_in_publication),
 }
-CASES = [
+DISCONNECT_CASES = [
     pytest.param(
         disconnect,
         moment,
@@ -206,9 +206,9 @@ CASES = [
 ]
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
-@pytest.mark.parametrize(("disconnect", "moment"), CASES)
+@pytest.mark.parametrize(("disconnect", "moment"), DISCONNECT_CASES)
 def test_disconnect_leaves_each_call_complete_or_not_executed(
     repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None], moment: Any
 ) -> None:
@@ -249,7 +249,7 @@ def test_disconnect_at_progress_report_leaves_call_complete(
     section_format = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
     sections = "".join(section_format.format(number, number) for number in range(8))
     pages = {f"pages/{number}.md": f"# Page {number}\n\n{sections}" for number in range(200)}
-    repo = create_repository(tmp_path / "docs", {"tasks.md": TASKS, **pages})
+    repo = create_repository(tmp_path / "docs", {"tasks.md": TASKS_TEXT, **pages})
     client = start_long_lock_wait_server(repo.path, tmp_path / "home")
     client.write(encode_call(1000, "search_docs", {"query": "otter"}, progress=True))
     report_index, responses = -1, []
@@ -289,7 +289,7 @@ class KilledClient:
         self._process = subprocess.Popen(
             [sys.executable, KILLED_CLIENT, *files, *build_long_lock_wait_command(repo.path)],
             stdout=subprocess.PIPE,
-            env=user_environment(folder),
+            env=build_user_environment(folder),
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"sent\n"
@@ -305,18 +305,18 @@ class KilledClient:
         return int(self._exit_code.read_text()), self._log.read_text()
 
 
-@pytest.mark.parametrize("has_lock", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, has_lock: bool) -> None:
+@pytest.mark.parametrize("is_git_locked", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, is_git_locked: bool) -> None:
     lock = repo.path / ".git" / "index.lock"
-    if has_lock:
+    if is_git_locked:
         lock.touch()
     client = KilledClient(repo, tmp_path / "killed", range(CALL_COUNT))
-    if has_lock:
+    if is_git_locked:
         wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.kill()
     lock.unlink(missing_ok=True)
     assert client.wait_for_server() == (0, "")
-    assert not has_lock or find_commits_by_task(repo)
+    assert not is_git_locked or find_commits_by_task(repo)
     check_calls_complete(repo, tmp_path / "home", [])
 
 

@@ -23,7 +23,7 @@ from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
 from tests.acceptance.clients import EventRecorder, connect_over_http, wait_until, watch_resources
 from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serve_over_http
-from tests.acceptance.server import CLIENT, ProtocolVersion
+from tests.acceptance.server import CLIENT_NAME, ProtocolMode
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from workspace.policy.tokens import Tokens
@@ -37,7 +37,7 @@ FILES = {
     "guide.md": "# Guide\n\nHow to begin with herons.\n\n## Tasks\n\n- [ ] Try\n",
     "specs/api.md": "# API\n\n## Calls\n\nSome.\n",
 }
-ADDRESS_LINE = re.compile(r"http://127\.0\.0\.1:[0-9]+/\?token=[A-Za-z0-9_-]{43}\n")
+URL_LINE = re.compile(r"http://127\.0\.0\.1:[0-9]+/\?token=[A-Za-z0-9_-]{43}\n")
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ALL_TOOLSETS = "documents,tasks,search,reading,history,proposals"
 
@@ -81,9 +81,9 @@ def post(server: HttpServer, message: object, query: str = "", **headers: str) -
     return response.status_code, response.json() if response.content else None
 
 
-def test_server_prints_its_address_on_one_line(server: HttpServer) -> None:
-    assert ADDRESS_LINE.fullmatch(server.address_line)
-    assert httpx2.get(server.address_line.strip(), timeout=TIMEOUT_S).status_code == 303
+def test_server_prints_its_url_on_one_line(server: HttpServer) -> None:
+    assert URL_LINE.fullmatch(server.url_line)
+    assert httpx2.get(server.url_line.strip(), timeout=TIMEOUT_S).status_code == 303
 
 
 HOST_HEADERS = {
@@ -106,7 +106,9 @@ HOST_HEADERS = {
 
 @loop_over(("headers", "expected"), HOST_HEADERS.values(), ids=HOST_HEADERS)
 @loop_over("target", ["/", "/mcp"])
-def test_invalid_host_is_refused(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
+def test_host_header_is_checked_before_the_token(
+    server: HttpServer, headers: list[str], expected: int, target: str
+) -> None:
     lines = [line.replace("{port}", str(server.port)) for line in headers]
     assert parse_status(server.send_raw_request(f"GET {target} HTTP/1.1", *lines)) == expected
 
@@ -200,7 +202,7 @@ def test_only_valid_tokens_are_accepted(server: HttpServer, person_token: str) -
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_token_of_other_server_is_refused(server: HttpServer, tmp_path: Path) -> None:
+def test_token_of_other_repository_is_refused(server: HttpServer, tmp_path: Path) -> None:
     other_repo = create_repository(tmp_path / "docs")
     other_secret = Tokens(other_repo.path / ".git").add("ana", "Ana Li", "ana@example.org")
     assert post(server, PING, Authorization=f"Bearer {other_secret}")[0] == 401
@@ -215,12 +217,12 @@ def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
 
 @pytest.mark.anyio
 async def test_tools_resources_and_prompts_work_over_http(
-    server: HttpServer, repo: Repo, protocol: ProtocolVersion
+    server: HttpServer, repo: Repo, protocol: ProtocolMode
 ) -> None:
     async with connect_over_http(server, protocol) as client:
         assert client.protocol_version == ("2025-11-25" if protocol == "legacy" else "2026-07-28")
-        names = [tool.name for tool in (await client.list_tools()).tools]
-        assert {"create_document", "search_docs", "update_proposal"} <= set(names)
+        tool_names = [tool.name for tool in (await client.list_tools()).tools]
+        assert {"create_document", "search_docs", "update_proposal"} <= set(tool_names)
         search = await client.call_tool("search_docs", {"query": "herons"})
         assert isinstance(search.structured_content, dict)
         assert search.structured_content["hits"]
@@ -235,7 +237,7 @@ async def test_tools_resources_and_prompts_work_over_http(
         )
         assert not edit_response.is_error
     # The handshake is not stored over HTTP, so the name is that of the HTTP client.
-    client_name = "python-httpx2" if protocol == "legacy" else CLIENT
+    client_name = "python-httpx2" if protocol == "legacy" else CLIENT_NAME
     assert f"Docyard-Client: {client_name}\n" in repo.git("log", "-1", "--format=%B")
 
 
@@ -244,7 +246,7 @@ async def ignore_progress(progress: float, total: float | None, message: str | N
 
 
 @pytest.mark.anyio
-async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolVersion) -> None:
+async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolMode) -> None:
     edit = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
     async with connect_over_http(server, protocol) as client:
         view = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
@@ -262,7 +264,7 @@ async def test_overwrite_requires_base_commit(server: HttpServer, protocol: Prot
 
 @pytest.mark.anyio
 async def test_token_of_person_can_approve_and_merge(
-    server: HttpServer, repo: Repo, person_token: str, protocol: ProtocolVersion
+    server: HttpServer, repo: Repo, person_token: str, protocol: ProtocolMode
 ) -> None:
     edit = {
         "operation": "append_content",
@@ -328,7 +330,7 @@ def test_array_of_arguments_returns_usage(server: HttpServer) -> None:
     assert '{"operations": [...]}' in result["structuredContent"]["fix"]
 
 
-def test_budget_in_address_limits_answers(server: HttpServer, repo: Repo) -> None:
+def test_token_budget_in_url_limits_answers(server: HttpServer, repo: Repo) -> None:
     repo.commit({"long.md": "# Long\n\n" + "Some words of a long text.\n" * 3_000})
     fields = {"file": "long.md", "slug": "_preamble", "max_tokens": 3_000}
     message = {**PING, "method": "tools/call", "params": {"name": "view_document", "arguments": fields}}
@@ -412,7 +414,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
 
 
 def _open_stream(server: HttpServer, target: str) -> socket.socket:
-    """Open a stream, and return its socket after the first bytes."""
+    """Request an event stream, and return its socket after the first bytes of the response."""
     connection = socket.create_connection((server.host, server.port), timeout=TIMEOUT_S)
     lines = (
         f"GET {target} HTTP/1.1",
@@ -441,7 +443,7 @@ def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, signal_numbe
 def test_server_without_token_refuses_foreign_host_and_invalid_token(repo: Repo, tmp_path: Path) -> None:
     options = ("-C", repo.path, "--http", "localhost:0", "--no-token", "--read-only")
     with serve_over_http(tmp_path / "home", *options) as http_server:
-        assert re.fullmatch(r"http://localhost:[0-9]+/\n", http_server.address_line)
+        assert re.fullmatch(r"http://localhost:[0-9]+/\n", http_server.url_line)
         assert httpx2.get(f"{http_server.base_url}/", timeout=TIMEOUT_S).status_code == 200
         foreign_host = {"Host": "evil.example"}
         assert (
@@ -458,7 +460,7 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
     token_file.chmod(0o600)
     options = ("--index", artifact, "--read-only", "--token-file", token_file)
     with serve_over_http(tmp_path / "home", *options) as http_server:
-        assert http_server.address_line == f"{http_server.base_url}/\n"
+        assert http_server.url_line == f"{http_server.base_url}/\n"
         headers = {"Authorization": f"Bearer {'t' * 40}"}
         for path in ("/", "/doc/guide.md", "/search?q=herons"):
             response = httpx2.get(http_server.base_url + path, headers=headers, timeout=TIMEOUT_S)
@@ -470,8 +472,8 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
         )
         assert edit_response.status_code == 403
         tools = post(http_server, {**PING, "method": "tools/list"}, **headers)[1]["result"]["tools"]
-        names = {tool["name"] for tool in tools}
-        assert not {"edit_document", "create_document", "create_proposal"} & names
+        tool_names = {tool["name"] for tool in tools}
+        assert not {"edit_document", "create_document", "create_proposal"} & tool_names
         wrong_token = {"Authorization": "Bearer x"}
         assert httpx2.get(http_server.base_url, headers=wrong_token, timeout=TIMEOUT_S).status_code == 401
         assert "t" * 40 not in http_server.read_log()

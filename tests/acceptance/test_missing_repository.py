@@ -12,13 +12,13 @@ from tests.repositories import Repo, add_work_tree, create_repository
 
 PAGE_TEXT = "# Guide\n\n## Topic\n\nThe walrus swims here.\n"
 
-READS: tuple[tuple[str, dict[str, Any]], ...] = (
+READ_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("list_documents", {}),
     ("view_document", {"file": "guide.md"}),
     ("search_docs", {"query": "walrus"}),
     ("get_doc", {"chunk_id": "guide.md#topic"}),
 )
-WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
+WRITE_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("edit_document", {"file": "guide.md", "operation": "append_content", "slug": "topic", "content": "x"}),
     ("create_document", {"doc_type": "document", "title": "New"}),
 )
@@ -31,7 +31,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def collect_error_codes(server: Server, *, writes: bool = True) -> set[str | None]:
     """Return the set of error codes of the calls; None means that a call succeeded."""
-    calls = (*READS, *WRITES) if writes else READS
+    calls = (*READ_CALLS, *WRITE_CALLS) if writes else READ_CALLS
     return {server.call(tool, **fields).data.get("code") for tool, fields in calls}
 
 

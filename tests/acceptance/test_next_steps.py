@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import (
-    ProtocolVersion,
+    ProtocolMode,
     Server,
     ToolResponse,
     build_artifact,
@@ -60,7 +60,7 @@ FILES: dict[str, str | bytes] = {
     "old/tasks.md": "# Tasks\n\n## Tasks\n\n- [ ] One\n  - Criteria: done\n- [x] Two\n",
     "app.py": "class App:\n    def run(self):\n        return 1\n",
 }
-READS: Mapping[str, tuple[dict[str, Any], ...]] = {
+ARGUMENTS_BY_READING_TOOL: Mapping[str, tuple[dict[str, Any], ...]] = {
     "smart_read": ({}, {"mode": "full"}, {"mode": "summary", "budget": 100}, {"summary_style": "none"}),
     "read_section": tuple({"section_heading": name} for name in ("_preamble", "1", "tasks", "x", "")),
     "list_sections": ({}, {"limit": 1}),
@@ -69,13 +69,13 @@ READS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "view_history": ({}, {"slug": "_preamble", "limit": 1}, {"blame": True}),
     "get_doc": ({},),
 }
-PATH_FIELDS = {
+PATH_FIELD_BY_TOOL = {
     "smart_read": "file_path",
     "read_section": "file_path",
     "list_sections": "file_path",
     "search_table": "address",
 }
-SEARCHES: tuple[Call, ...] = (
+FIXED_CALLS: tuple[Call, ...] = (
     ("list_documents", {}),
     ("list_documents", {"limit": 1}),
     ("list_documents", {"path": "gone"}),
@@ -86,6 +86,8 @@ SEARCHES: tuple[Call, ...] = (
     ("view_document", {}),
     ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
 )
+"""First calls whose arguments contain no path of `PATHS`."""
+
 ALL_TOOLSETS = "documents,tasks,search,reading,history"
 # The client must choose the query of a search, or only use another address in its later calls.
 STEP_WITHOUT_CALL = re.compile(r"Search again as the hint suggests|Use '.*' from now on: it was moved$")
@@ -107,10 +109,10 @@ def generate_first_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
     """Yield the first calls of a crawl, for each ref; None means the branch."""
     for ref in refs:
         ref_field = {} if ref is None else {"ref": ref}
-        for tool, arguments in SEARCHES:
+        for tool, arguments in FIXED_CALLS:
             yield tool, {**arguments, **ref_field}
-        for tool, variants in READS.items():
-            field = "chunk_id" if tool == "get_doc" else PATH_FIELDS.get(tool, "file")
+        for tool, variants in ARGUMENTS_BY_READING_TOOL.items():
+            field = "chunk_id" if tool == "get_doc" else PATH_FIELD_BY_TOOL.get(tool, "file")
             for path in PATHS:
                 for arguments in variants:
                     yield tool, {field: path, **arguments, **ref_field}
@@ -130,14 +132,14 @@ def needs_next_step(data: Mapping[str, Any]) -> bool:
 
 
 def find_next_page(tool: str, arguments: dict[str, Any], data: Mapping[str, Any]) -> list[Call]:
-    """Return the call for the next page of an answer, if there is one."""
+    """Return a list with the call for the next page of an answer; an empty list if the page is the last."""
     cursor = data.get("next_cursor") or data.get("cursor")
     return [(tool, {**arguments, "cursor": cursor})] if cursor else []
 
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
     """Make the first calls, then suggested calls up to `MAX_DEPTH`; return the number of calls made."""
-    tools = server.tools()
+    tools = server.list_tools()
     pending = deque((call, 0, "") for call in generate_first_calls(refs) if call[0] in tools)
     made_calls: set[str] = set()
     while pending:
@@ -177,7 +179,7 @@ def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
     ],
 )
 def test_calls_suggested_by_server_of_repository_are_valid(
-    repo: Repo, home: Path, toolsets: str, protocol: ProtocolVersion
+    repo: Repo, home: Path, toolsets: str, protocol: ProtocolMode
 ) -> None:
     head_before = repo.head()
     with serve_repository(repo.path, home, "--toolsets", toolsets, protocol=protocol) as server:

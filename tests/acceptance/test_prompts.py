@@ -9,7 +9,7 @@ from mcp import MCPError
 from mcp_types import EmbeddedResource, PromptReference, TextContent, TextResourceContents
 
 from tests.acceptance.clients import connect_to_server
-from tests.acceptance.server import ProtocolVersion
+from tests.acceptance.server import ProtocolMode
 from tests.documentation_sources import create_source_repositories, write_sources_file
 from tests.repositories import Repo, create_repository
 
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
     return create_repository(tmp_path / "docs", {"guide.md": GUIDE})
 
 
-async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         prompts = (await client.list_prompts()).prompts
         assert {
@@ -54,18 +54,16 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: P
         assert "Question: How is it installed?" in prompt_result.messages[0].content.text
 
 
-async def test_read_only_server_lists_reading_prompts(
-    repo: Repo, home: Path, protocol: ProtocolVersion
-) -> None:
+async def test_read_only_server_lists_reading_prompts(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--read-only"]) as client:
-        names = [prompt.name for prompt in (await client.list_prompts()).prompts]
-        assert names == ["review_document", "answer_from_docs"]
+        prompt_names = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        assert prompt_names == ["review_document", "answer_from_docs"]
         with pytest.raises(MCPError, match="unknown prompt 'write_spec'"):
             await client.get_prompt("write_spec", {"topic": "Ranking"})
 
 
 async def test_invalid_prompt_arguments_return_error_with_fix(
-    repo: Repo, home: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, protocol: ProtocolMode
 ) -> None:
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         for name, arguments, code in (
@@ -95,12 +93,12 @@ async def test_invalid_prompt_arguments_return_error_with_fix(
 
 
 async def test_server_of_sources_completes_questions(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
+    tmp_path: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     create_source_repositories(tmp_path)
     async with connect_to_server(home, protocol, ["--sources", write_sources_file(tmp_path)]) as client:
         [prompt] = (await client.list_prompts()).prompts
-        assert [(item.name, item.required) for item in prompt.arguments or []] == [
+        assert [(argument.name, argument.required) for argument in prompt.arguments or []] == [
             ("namespace", False),
             ("query", True),
         ]

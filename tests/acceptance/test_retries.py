@@ -15,12 +15,18 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from index.storage.locking import hold_lock
-from tests.acceptance.server import CLIENT, Server, ToolResponse, serve_repository, user_environment
+from tests.acceptance.server import (
+    CLIENT_NAME,
+    Server,
+    ToolResponse,
+    build_user_environment,
+    serve_repository,
+)
 from tests.repositories import Repo, create_repository
 from tests.stdio_client import connect
 
 pytestmark = [
-    pytest.mark.promise,
+    pytest.mark.guarantee,
     pytest.mark.process,
     pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals"),
 ]
@@ -47,7 +53,7 @@ def serve_with_pid_file(repo: Path, home: Path, pid_file: Path) -> Iterator[Serv
     serve = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
     script = 'echo $$ > "$0"; exec "$@"'
     command = ["/bin/sh", "-c", script, str(pid_file), *serve]
-    connection = connect(command, name=CLIENT, variables=user_environment(home))
+    connection = connect(command, name=CLIENT_NAME, variables=build_user_environment(home))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)
 

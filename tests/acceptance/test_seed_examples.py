@@ -1,4 +1,4 @@
-"""Every example of the two specifications, called with the SDK's client and a server process."""
+"""Every example of the two specifications (`tests/cases/seed_*.md`), called with the SDK's client."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.acceptance.scenarios import find_difference, read_scenario
-from tests.acceptance.server import CLIENT, ProtocolVersion, ToolResponse, serve_repository
+from tests.acceptance.server import CLIENT_NAME, ProtocolMode, ToolResponse, serve_repository
 from tests.repositories import EMAIL, NAME, Repo, create_bare_repository, create_repository
 
-pytestmark = [pytest.mark.promise, pytest.mark.process]
+pytestmark = [pytest.mark.guarantee, pytest.mark.process]
 
 WRITING_TOOLS = (
     "create_document",
@@ -24,7 +24,7 @@ WRITING_TOOLS = (
     "reopen_task",
     "tag_document",
 )
-ScenarioSetting = tuple[str, bool, ProtocolVersion]  # scenario name, True for a bare repository, protocol
+ScenarioSetting = tuple[str, bool, ProtocolMode]  # scenario name, True for a bare repository, protocol
 SCENARIO_SETTINGS: tuple[ScenarioSetting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),
@@ -66,7 +66,7 @@ def run_scenario(
         first_commit = repo.head()
         with serve_repository(repo.path, home, protocol=protocol) as server:
             responses = {call.title: server.call(call.tool, **call.arguments) for call in scenario.calls}
-            return ScenarioResult(name, repo, first_commit, responses, server.tools())
+            return ScenarioResult(name, repo, first_commit, responses, server.list_tools())
 
     return run_once
 
@@ -82,10 +82,10 @@ def test_example_returns_specified_answer(scenario_result: ScenarioResult) -> No
     for call in read_scenario(scenario_result.name).calls:
         response = scenario_result.responses[call.title]
         assert response.is_error == call.must_fail, f"{call.title}: {response.text}"
-        if call.text is not None:
-            assert response.text == call.text, call.title
-        if call.data is not None:
-            assert find_difference(call.data, response.data) is None, call.title
+        if call.expected_text is not None:
+            assert response.text == call.expected_text, call.title
+        if call.expected_data is not None:
+            assert find_difference(call.expected_data, response.data) is None, call.title
         assert find_difference("<commit>", response.data["commit"]) is None, call.title
         if not call.must_fail:
             needs_next_step = (
@@ -109,7 +109,7 @@ def test_each_changing_call_makes_one_commit(scenario_result: ScenarioResult) ->
     log = scenario_result.repo.git(
         "log", "--reverse", f"--format={log_format}", f"{scenario_result.first_commit}..HEAD"
     ).splitlines()
-    assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in writing_tools]
+    assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT_NAME}" for tool in writing_tools]
 
 
 def test_repository_stays_clean(scenario_result: ScenarioResult) -> None:
@@ -152,8 +152,8 @@ def test_schemas_match_contract(scenario_result: ScenarioResult) -> None:
     assert get_doc_schema["properties"] == {
         "chunk_id": {"type": "string", "description": chunk},
         "context": {**integer, "description": context, "minimum": 0, "maximum": 5, "default": 0},
-        "ref": search_schema["properties"]["ref"],  # an extension of the contract
-        # Extensions of the contract.
+        # The fields below are extensions of the contract.
+        "ref": search_schema["properties"]["ref"],
         "offset": {"type": "integer"},
         "max_tokens": {"type": "integer"},
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Server, serve_repository
+from tests.acceptance.server import ProtocolMode, Server, serve_repository
 from tests.repositories import Repo, create_repository
 from tools.toolsets import TOOLSETS, all_tools
 
@@ -77,7 +77,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("remove_document", {"file": "api.md", "slug": "endpoints"}),
     ("remove_document", {"path": "one.md"}),
 )
-OPTIONS: Mapping[str, tuple[str, ...]] = {
+SERVER_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "defaults": (),
     "read-only": ("--read-only",),
     **{toolset: ("--toolsets", toolset) for toolset in TOOLSETS},
@@ -86,21 +86,21 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "all": ("--toolsets", ",".join(TOOLSETS)),
 }
 QUICK_CASES = {("defaults", "auto"), ("tasks", "auto"), ("tasks", "legacy"), ("read-only", "legacy")}
-SERVERS = [
+SERVER_PARAMETERS = [
     pytest.param(
         options,
         protocol,
         id=f"{name} {protocol}",
         marks=() if (name, protocol) in QUICK_CASES else pytest.mark.slow,
     )
-    for name, options in OPTIONS.items()
+    for name, options in SERVER_OPTIONS.items()
     for protocol in ("auto", "legacy")
 ]
 
 
 def collect_next_steps(server: Server) -> dict[str, str]:
     """Return the next steps of the responses to `CALLS`, by number, tool and arguments."""
-    offered_tools = server.tools()
+    offered_tools = server.list_tools()
     next_steps: dict[str, str] = {}
     for tool, arguments in CALLS:
         if tool in offered_tools:
@@ -110,14 +110,14 @@ def collect_next_steps(server: Server) -> dict[str, str]:
     return next_steps
 
 
-@pytest.mark.parametrize(("options", "protocol"), SERVERS)
+@pytest.mark.parametrize(("options", "protocol"), SERVER_PARAMETERS)
 def test_next_steps_and_instructions_name_only_offered_tools(
-    tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolVersion
+    tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolMode
 ) -> None:
     repo: Repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, *options, protocol=protocol) as server:
-        offered_tools = server.tools().keys()
-        instructions = server.instructions()
+        offered_tools = server.list_tools().keys()
+        instructions = server.get_instructions()
         steps = collect_next_steps(server)
     assert steps
     for step in steps.values():
@@ -128,7 +128,7 @@ def test_next_steps_and_instructions_name_only_offered_tools(
 
 
 def test_search_without_hits_suggests_a_search_with_hits(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
+    tmp_path: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:

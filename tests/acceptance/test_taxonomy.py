@@ -35,7 +35,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 
 def test_schema_lists_values_of_declared_keys(server: Server) -> None:
-    schema = server.tools()["search_docs"]["inputSchema"]
+    schema = server.list_tools()["search_docs"]["inputSchema"]
     assert schema["required"] == ["query"]
     assert schema["properties"]["language"] == {
         "type": "string",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.memory import MemorySampler, child_pids, peak_mb
+from benchmarks.memory import MemorySampler, list_child_pids, read_peak_mb
 
 pytestmark = [
     pytest.mark.process,
@@ -36,7 +36,8 @@ def test_peak_of_process_tree_includes_parent_and_child() -> None:
 
 
 def test_peak_of_process_includes_freed_memory() -> None:
-    code = "data = b'x' * 60_000_000; del data; from benchmarks.memory import peak_mb; print(peak_mb())"
+    import_line = "from benchmarks.memory import read_peak_mb"
+    code = f"data = b'x' * 60_000_000; del data; {import_line}; print(read_peak_mb())"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 60 < float(process.stdout) < 120
 
@@ -45,7 +46,7 @@ def test_child_processes_are_listed_with_their_peak() -> None:
     with subprocess.Popen([sys.executable, "-c", ALLOCATION_SCRIPT], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        assert process.pid in set(child_pids(os.getpid()))
-        assert 60 < peak_mb(process.pid) < 120
-    assert process.pid not in set(child_pids(os.getpid()))
-    assert peak_mb(process.pid) == 0
+        assert process.pid in set(list_child_pids(os.getpid()))
+        assert 60 < read_peak_mb(process.pid) < 120
+    assert process.pid not in set(list_child_pids(os.getpid()))
+    assert read_peak_mb(process.pid) == 0

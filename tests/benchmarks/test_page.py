@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reports.page import (
-    BEGIN,
-    END,
+    BEGIN_MARKER,
+    END_MARKER,
     PAGE,
     MissingMarkers,
     replace_measured_part,
@@ -18,7 +18,7 @@ from benchmarks.reports.page import (
 )
 from tests.benchmarks.results import make_complete_results
 
-PAGE_TEXT = f"# Performance\n\nBefore.\n\n{BEGIN}\n\nold\n\n{END}\n\nAfter.\n"
+PAGE_TEXT = f"# Performance\n\nBefore.\n\n{BEGIN_MARKER}\n\nold\n\n{END_MARKER}\n\nAfter.\n"
 
 
 @pytest.fixture

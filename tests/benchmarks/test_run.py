@@ -14,7 +14,7 @@ from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.growth import multiply_corpus
 from benchmarks.reports.page import PAGE
 from benchmarks.search.result_lists import check_equal_result_lists
-from benchmarks.stages import Bench
+from benchmarks.stages import BenchmarkContext
 
 WORDS = [
     f"{first}{last}" for first in ("ba", "ke", "lo", "mi", "nu") for last in ("dar", "fex", "gim", "tol")
@@ -60,7 +60,7 @@ def test_single_stage_prints_table_and_writes_json_only(
 
 @pytest.mark.process
 def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
-    bench = Bench.create(Corpus(make_documents(20)), tmp_path)
+    bench = BenchmarkContext.create(Corpus(make_documents(20)), tmp_path)
     index_folder = tmp_path / "index"
     build = measure(
         "search.full_index", tmp_path, repository=bench.repository, processes=1, folder=index_folder
@@ -93,7 +93,7 @@ def test_empty_folder_and_unknown_stage_are_refused(
 
 def test_too_little_text_raises_corpus_too_small(tmp_path: Path) -> None:
     with pytest.raises(CorpusTooSmall):
-        Bench.create(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
+        BenchmarkContext.create(Corpus({"a.md": b"# A\n\nfew words\n"}), tmp_path)
 
 
 def test_multiplied_corpus_has_no_identical_files() -> None:

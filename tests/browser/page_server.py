@@ -18,7 +18,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
-from tests.acceptance.server import user_environment
+from tests.acceptance.server import build_user_environment
 from tests.repositories import Repo
 
 TIMEOUT_S = 60  # for the start or exit of a server
@@ -74,7 +74,7 @@ def start_page_server(repo: Repo, home: Path, *options: str) -> Iterator[PageSer
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=user_environment(home),
+            env=build_user_environment(home),
         )
         assert process.stdout is not None
         try:

@@ -102,7 +102,7 @@ def test_hostile_document_runs_no_script(browser: Browser, server_and_token: tup
 
 
 def test_recorder_detects_events_of_an_unprotected_page(browser: Browser, tmp_path: Path) -> None:
-    """Check that the recorder detects each event on an unprotected page."""
+    """Check that the recorder detects a dialog, a request and a script error on an unprotected page."""
     page = browser.new_page()
     recorder = ForbiddenEventRecorder(page, "http://127.0.0.1:1")
     page.set_content(

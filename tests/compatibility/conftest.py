@@ -14,27 +14,28 @@ from tests.compatibility.versions import ROOT, Client, Version
 from tests.compatibility.write_archive import ARCHIVE, TOOLSETS
 from tests.repositories import Repo
 
-Facts = dict[str, Any]
+RecordedData = dict[str, Any]
 
 
 class OldData(NamedTuple):
-    """The data of 0.1.0: a folder with its repository, and the present version for the same user."""
+    """A copy of the archive: the repository and recorded responses of 0.1.0, and the present version."""
 
     folder: Path
     repo: Repo
-    facts: Facts
-    present: Version
+    recorded_data: RecordedData
+    present_version: Version
 
-    def act_as(self, name: str) -> Version:
-        """Return the present version for the owner of a token that 0.1.0 created."""
-        return Version(ROOT, self.present.home, variables={"DOCYARD_TOKEN": self.facts["secrets"][name]})
+    def make_version_with_token(self, name: str) -> Version:
+        """Return the present version with a token that 0.1.0 created, by the token's name."""
+        secret = self.recorded_data["secrets"][name]
+        return Version(ROOT, self.present_version.home, variables={"DOCYARD_TOKEN": secret})
 
 
 def unpack(folder: Path) -> OldData:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(folder, filter="data")
-    facts = json.loads((folder / "facts.json").read_bytes())
-    return OldData(folder, Repo(folder / "repository"), facts, Version(ROOT, folder / "home"))
+    recorded_data = json.loads((folder / "facts.json").read_bytes())
+    return OldData(folder, Repo(folder / "repository"), recorded_data, Version(ROOT, folder / "home"))
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def shared_copy(tmp_path_factory: pytest.TempPathFactory) -> OldData:
 @pytest.fixture(scope="session")
 def client(shared_copy: OldData) -> Iterator[Client]:
     """Yield a client of a server of the present version that serves the shared copy."""
-    with shared_copy.present.serve(
+    with shared_copy.present_version.serve(
         "-C", shared_copy.repo.path, "--no-sync", "--toolsets", TOOLSETS
     ) as client:
         yield client
@@ -61,6 +62,6 @@ def client(shared_copy: OldData) -> Iterator[Client]:
 @pytest.fixture
 def serve() -> Callable[..., Any]:
     """Return a function that starts a server of the present version, with all tools, for a copy."""
-    return lambda old_copy: old_copy.present.serve(
+    return lambda old_copy: old_copy.present_version.serve(
         "-C", old_copy.repo.path, "--no-sync", "--toolsets", TOOLSETS
     )

@@ -2,8 +2,8 @@
 
     python tests/compatibility/fixed_clock.py SECONDS [--kill before|after] serve -C …
 
-With `--kill` the process kills itself immediately before or after the rename of the file of a branch, which
-is the commit point. An audit hook, which Python calls for each rename, detects the rename.
+With `--kill` the process kills itself immediately before or after the commit point: the rename of a branch's
+file. An audit hook, which Python calls for each rename, detects the rename.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
     time.time = lambda: float(timestamp)
 
     class FixedDatetime(datetime.datetime):
-        """A datetime class with a fixed present."""
+        """A datetime class whose current time is fixed."""
 
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> FixedDatetime:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
+from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, CommitMissing, Version, extract_code
 from tests.compatibility.write_archive import (
     START_TIME,
     TOOLSETS,
@@ -48,7 +48,7 @@ class AcknowledgedWrite(NamedTuple):
 def code_0_1_0(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         return extract_code(VERSION_0_1_0, tmp_path_factory.mktemp("code-0.1.0"))
-    except NoSuchCode as error:
+    except CommitMissing as error:
         pytest.skip(f"version 0.1.0 cannot be run: {error}")
 
 
@@ -59,11 +59,11 @@ def versions(code_0_1_0: Path, tmp_path: Path) -> tuple[Version, Version]:
 
 
 def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -> None:
-    old_version, present = versions
+    old_version, present_version = versions
     assert old_version.run("--version").split()[-1] == "0.1.0"
     assert (old_version.code / "docyard" / "__init__.py").exists()
-    assert present.run("--version")
-    assert old_version.code != present.code == ROOT
+    assert present_version.run("--version")
+    assert old_version.code != present_version.code == ROOT
 
 
 def call_until_accepted(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
@@ -110,9 +110,9 @@ def make_calls(word: str, proposal: str) -> list[tuple[str, str, dict[str, objec
 class Writer(threading.Thread):
     """A client that writes to a shared document and to new documents, adds comments, and searches."""
 
-    def __init__(self, client: Client, name: str, rounds: int, proposal: str) -> None:
+    def __init__(self, client: Client, name: str, round_count: int, proposal: str) -> None:
         super().__init__(name=name)
-        self._client, self._rounds, self._proposal = client, rounds, proposal
+        self._client, self._rounds, self._proposal = client, round_count, proposal
         self.writes: list[AcknowledgedWrite] = []
         self.error: BaseException | None = None
 
@@ -137,19 +137,27 @@ class Writer(threading.Thread):
 
 
 @pytest.mark.parametrize(
-    ("writer_count", "rounds"), [(1, 3), pytest.param(2, 20, marks=pytest.mark.slow)], ids=["1x3", "2x20"]
+    ("writer_count", "round_count"),
+    [(1, 3), pytest.param(2, 20, marks=pytest.mark.slow)],
+    ids=["1x3", "2x20"],
 )
-@pytest.mark.parametrize("kind", ["checked-out", pytest.param("bare", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("repository_kind", ["checked-out", pytest.param("bare", marks=pytest.mark.slow)])
 def test_concurrent_versions_lose_no_write_and_search_correctly(
-    versions: tuple[Version, Version], tmp_path: Path, kind: str, writer_count: int, rounds: int
+    versions: tuple[Version, Version],
+    tmp_path: Path,
+    repository_kind: str,
+    writer_count: int,
+    round_count: int,
 ) -> None:
-    repo = (create_bare_repository if kind == "bare" else create_repository)(tmp_path / "repo", FILES)
+    repo = (create_bare_repository if repository_kind == "bare" else create_repository)(
+        tmp_path / "repo", FILES
+    )
     with run_servers(versions, repo, writer_count) as clients:
         proposal = call_successfully(clients[0], "create_proposal", title="Talked about", description="")[
             "proposal"
         ]
         threads = [
-            Writer(client, f"w{number}", rounds, str(proposal)) for number, client in enumerate(clients)
+            Writer(client, f"w{number}", round_count, str(proposal)) for number, client in enumerate(clients)
         ]
         for thread in threads:
             thread.start()
@@ -158,7 +166,7 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
         assert [thread.error for thread in threads] == [None] * len(threads)
         writes = [write for thread in threads for write in thread.writes]
         calls_per_round = len(make_calls("", str(proposal)))
-        assert len(writes) == calls_per_round * rounds * len(clients)
+        assert len(writes) == calls_per_round * round_count * len(clients)
         check_writes(repo, writes)
         for client in clients:
             check_reads(client, proposal, writes)
@@ -171,9 +179,9 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
         # After the exit of the older version, its index folder is unused, which is reported.
         assert [problem for problem in problems if "not used any more" not in problem] == []
     assert repo.fsck() == ""
-    if kind != "bare":
+    if repository_kind != "bare":
         assert repo.status() == ""
-    git_dir = repo.path / ("." if kind == "bare" else ".git")
+    git_dir = repo.path / ("." if repository_kind == "bare" else ".git")
     shutil.rmtree(git_dir / "docyard" / "index")  # the lock files remain for the next server
     check_no_leftovers(git_dir)
 
@@ -194,9 +202,9 @@ def run_servers(versions: tuple[Version, Version], repo: Repo, count: int) -> It
 def find_problems(version: Version, repo: Repo) -> list[str]:
     """Return the errors and warnings of `doctor`."""
     process = subprocess.run(
-        version.command("doctor", "-C", repo.path, "--json"),
+        version.build_command("doctor", "-C", repo.path, "--json"),
         cwd=version.code,
-        env=version.environment(),
+        env=version.build_environment(),
         capture_output=True,
         check=False,
     )
@@ -284,9 +292,9 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     versions: tuple[Version, Version], tmp_path: Path, when: str
 ) -> None:
     """Check that 0.1.0 recovers with the journal, or changes nothing if the journal has a later version."""
-    old_version, present = versions
+    old_version, present_version = versions
     create_repository_of_killed_writer(
-        Version(present.code, present.home, START_TIME), tmp_path / "repo", when
+        Version(present_version.code, present_version.home, START_TIME), tmp_path / "repo", when
     )
     repo = Repo(tmp_path / "repo")
     base = repo.head()
@@ -295,7 +303,7 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
         response = client.call("edit_document", **edit, idempotency_key="crash-1")
     if response.get("code") == "UNKNOWN_JOURNAL":
         assert repo.head() == base
-        with present.serve("-C", repo.path, "--no-sync") as client:
+        with present_version.serve("-C", repo.path, "--no-sync") as client:
             response = client.call("edit_document", **edit, idempotency_key="crash-1")
     assert response["commit"] == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"

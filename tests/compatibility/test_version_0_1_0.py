@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.compatibility.conftest import OldData
+from tests.compatibility.conftest import OldData, RecordedData
 from tests.compatibility.versions import Client
 from tests.compatibility.write_archive import FILES, call_successfully
 from tests.faults.support.repo_template import check_no_leftovers
@@ -54,10 +54,10 @@ def select_repeated_fields(tool: str, response: dict[str, Any]) -> dict[str, Any
 
 
 def test_every_old_address_resolves_to_its_section(shared_copy: OldData, client: Client) -> None:
-    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED_ADDRESSES}
-    assert len(shared_copy.facts["addresses"]) >= 20
-    for address, expected_section in shared_copy.facts["addresses"].items():
-        if address in derived:
+    derived_addresses = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED_ADDRESSES}
+    assert len(shared_copy.recorded_data["addresses"]) >= 20
+    for address, expected_section in shared_copy.recorded_data["addresses"].items():
+        if address in derived_addresses:
             continue
         file, _, slug = address.partition("#")
         section = call_successfully(client, "read_section", file_path=file, section_heading=slug)
@@ -105,15 +105,21 @@ def test_links_valid_in_0_1_0_are_still_valid(shared_copy: OldData) -> None:
         f"{GUIDE}#{DERIVED_ADDRESSES[2][0]}",
         "specs/api.md#errors-1",
     ):
-        data = json.loads(shared_copy.present.run("links", address, "--backlinks", *repository_options))
+        data = json.loads(
+            shared_copy.present_version.run("links", address, "--backlinks", *repository_options)
+        )
         assert [link["from"].partition("#")[0] for link in data["backlinks"]] == [GUIDE]
     assert (
         len(
-            json.loads(shared_copy.present.run("links", GUIDE, "--outgoing", *repository_options))["outgoing"]
+            json.loads(shared_copy.present_version.run("links", GUIDE, "--outgoing", *repository_options))[
+                "outgoing"
+            ]
         )
         == 5
     )
-    assert json.loads(shared_copy.present.run("links", "--broken", *repository_options))["broken"] == []
+    assert (
+        json.loads(shared_copy.present_version.run("links", "--broken", *repository_options))["broken"] == []
+    )
 
 
 def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
@@ -123,7 +129,7 @@ def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
 
 def test_comments_have_their_old_positions(shared_copy: OldData, client: Client) -> None:
     count = 0
-    for proposal, comments in shared_copy.facts["comments"].items():
+    for proposal, comments in shared_copy.recorded_data["comments"].items():
         response = call_successfully(client, "view_proposal", proposal=proposal, comments=True)
         present_comments = {comment["comment"]: comment for comment in response["comments"]}
         assert present_comments.keys() == {comment["comment"] for comment in comments}
@@ -145,7 +151,7 @@ def test_comments_have_their_old_positions(shared_copy: OldData, client: Client)
 
 
 def test_proposals_have_their_old_states(shared_copy: OldData, client: Client) -> None:
-    assert set(shared_copy.facts["states"].values()) == {
+    assert set(shared_copy.recorded_data["states"].values()) == {
         "draft",
         "open",
         "changes_requested",
@@ -153,17 +159,19 @@ def test_proposals_have_their_old_states(shared_copy: OldData, client: Client) -
         "merged",
         "closed",
     }
-    for proposal, state in shared_copy.facts["states"].items():
+    for proposal, state in shared_copy.recorded_data["states"].items():
         assert call_successfully(client, "view_proposal", proposal=proposal)["state"] == state
 
 
 def test_sealed_approval_counts_and_its_proposal_is_merged(old_copy: OldData, serve: Serve) -> None:
-    proposal = old_copy.facts["proposals"]["approved"]["id"]
+    proposal = old_copy.recorded_data["proposals"]["approved"]["id"]
     page = json.loads(
-        old_copy.act_as("ana").run("proposals", "show", proposal, "-C", old_copy.repo.path, "--json")
+        old_copy.make_version_with_token("ana").run(
+            "proposals", "show", proposal, "-C", old_copy.repo.path, "--json"
+        )
     )
     assert page["missing"] == []
-    old_copy.act_as("ana").run("proposals", "merge", proposal, "-C", old_copy.repo.path)
+    old_copy.make_version_with_token("ana").run("proposals", "merge", proposal, "-C", old_copy.repo.path)
     assert "word24 approved" in old_copy.repo.git("show", "HEAD:specs/api.md")
     trailers = old_copy.repo.git("log", "-1", "--format=%(trailers)")
     assert f"Docyard-Proposal: {proposal}" in trailers
@@ -187,24 +195,29 @@ def test_changed_seal_does_not_count(old_copy: OldData) -> None:
             change_count += 1
     assert change_count
     Repo(folder).commit({})
-    proposal = old_copy.facts["proposals"]["approved"]["id"]
+    proposal = old_copy.recorded_data["proposals"]["approved"]["id"]
     page = json.loads(
-        old_copy.act_as("ana").run("proposals", "show", proposal, "-C", old_copy.repo.path, "--json")
+        old_copy.make_version_with_token("ana").run(
+            "proposals", "show", proposal, "-C", old_copy.repo.path, "--json"
+        )
     )
     assert page["missing"] != []
 
 
 def test_open_proposal_is_approved_and_merged(old_copy: OldData) -> None:
-    proposal, repository_options = old_copy.facts["proposals"]["open"]["id"], ("-C", old_copy.repo.path)
-    old_copy.act_as("ana").run("proposals", "approve", proposal, *repository_options)
-    old_copy.act_as("ana").run("proposals", "merge", proposal, *repository_options)
+    proposal, repository_options = (
+        old_copy.recorded_data["proposals"]["open"]["id"],
+        ("-C", old_copy.repo.path),
+    )
+    old_copy.make_version_with_token("ana").run("proposals", "approve", proposal, *repository_options)
+    old_copy.make_version_with_token("ana").run("proposals", "merge", proposal, *repository_options)
     assert "word22 opened" in old_copy.repo.git("show", "HEAD:specs/api.md")
 
 
 def test_retry_returns_the_first_answer(shared_copy: OldData, client: Client) -> None:
     before = list_refs(shared_copy.repo)
-    calls = [*shared_copy.facts["retries"]]
-    for proposal in shared_copy.facts["proposals"].values():
+    calls = [*shared_copy.recorded_data["retries"]]
+    for proposal in shared_copy.recorded_data["proposals"].values():
         calls += proposal["retries"]
     assert len(calls) >= 30
     for call in calls:
@@ -215,13 +228,13 @@ def test_retry_returns_the_first_answer(shared_copy: OldData, client: Client) ->
 
 
 def test_idempotency_key_of_another_call_is_refused(shared_copy: OldData, client: Client) -> None:
-    call = shared_copy.facts["retries"][1]
+    call = shared_copy.recorded_data["retries"][1]
     response = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
     assert response["code"] == "IDEMPOTENCY_KEY_REUSED"
 
 
 def test_history_names_the_same_commits_tools_and_proposals(shared_copy: OldData, client: Client) -> None:
-    expected_history = shared_copy.facts["history"]
+    expected_history = shared_copy.recorded_data["history"]
     history = call_successfully(client, "view_history", file="specs/api.md")
     [name] = [name for name, value in expected_history.items() if isinstance(value, list)]
     assert expected_history[name]
@@ -231,7 +244,7 @@ def test_history_names_the_same_commits_tools_and_proposals(shared_copy: OldData
 
 
 def test_tasks_have_their_old_addresses(old_copy: OldData, serve: Serve) -> None:
-    expected_tasks = old_copy.facts["tasks"]["sections"]["tasks"]
+    expected_tasks = old_copy.recorded_data["tasks"]["sections"]["tasks"]
     with serve(old_copy) as client:
         tasks = call_successfully(client, "view_document", file="specs/api.md")["sections"]["tasks"]
         assert {name: tasks[name] for name in expected_tasks} == expected_tasks
@@ -239,7 +252,7 @@ def test_tasks_have_their_old_addresses(old_copy: OldData, serve: Serve) -> None
         assert response["progress"] == {"total": 1, "completed": 0}
 
 
-GET_ITEMS = {
+ITEM_GETTERS = {
     "search": lambda page: [hit["chunk_id"] for hit in page["hits"]],
     "documents": lambda page: [document["path"] for document in page["documents"]],
     "sections": lambda page: page["sections"],
@@ -247,9 +260,11 @@ GET_ITEMS = {
 }
 
 
-@loop_over("kind", GET_ITEMS)
-def test_old_cursor_returns_next_page_or_is_stale(shared_copy: OldData, client: Client, kind: str) -> None:
-    call = shared_copy.facts["pages"][kind]
+@loop_over("page_kind", ITEM_GETTERS)
+def test_old_cursor_returns_next_page_or_is_stale(
+    shared_copy: OldData, client: Client, page_kind: str
+) -> None:
+    call = shared_copy.recorded_data["pages"][page_kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
     limit = call["arguments"]["limit"]
     response = client.call(call["tool"], **call["arguments"], cursor=cursor)
@@ -258,19 +273,19 @@ def test_old_cursor_returns_next_page_or_is_stale(shared_copy: OldData, client: 
         assert response["fix"]
         return
     arguments = {**call["arguments"], "limit": 2 * limit}
-    if kind == "documents":
+    if page_kind == "documents":
         arguments["expand"] = "notes"  # Later versions list its documents as one row.
     full_page = call_successfully(client, call["tool"], **arguments)
-    assert GET_ITEMS[kind](response) == GET_ITEMS[kind](full_page)[limit:]
+    assert ITEM_GETTERS[page_kind](response) == ITEM_GETTERS[page_kind](full_page)[limit:]
 
 
-def check_searches(facts: dict[str, Any], client: Client) -> None:
-    derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED_ADDRESSES}
-    for query, expected in facts["searches"].items():
+def check_searches(recorded_data: RecordedData, client: Client) -> None:
+    derived_addresses = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED_ADDRESSES}
+    for query, expected in recorded_data["searches"].items():
         hits = [
             hit["chunk_id"] for hit in call_successfully(client, "search_docs", query=query, limit=20)["hits"]
         ]
-        if derived & {*expected}:
+        if derived_addresses & {*expected}:
             assert len(hits) == len(expected)
             assert hits[0].startswith(f"{GUIDE}#first-steps")
         else:
@@ -279,16 +294,16 @@ def check_searches(facts: dict[str, Any], client: Client) -> None:
 
 def test_searches_return_their_old_results(shared_copy: OldData, client: Client) -> None:
     assert list((shared_copy.repo.path / ".git/docyard/index").iterdir())
-    check_searches(shared_copy.facts, client)
+    check_searches(shared_copy.recorded_data, client)
 
 
 @pytest.mark.parametrize("is_sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_old_artifact_is_served(old_copy: OldData, is_sealed: bool) -> None:
     options = ("--index", old_copy.folder / "artifact", "--read-only", "--toolsets", "search,reading")
-    with old_copy.present.serve(
+    with old_copy.present_version.serve(
         *options, *(("--key", old_copy.folder / "site.key") if is_sealed else ())
     ) as client:
-        check_searches(old_copy.facts, client)
+        check_searches(old_copy.recorded_data, client)
         slug = "endpoints/search"
         section = call_successfully(client, "read_section", file_path="specs/api.md", section_heading=slug)
         assert "word22" in section["content"]
@@ -299,7 +314,7 @@ def test_crashed_publication_is_rolled_back_or_completed(old_copy: OldData, when
     repo = Repo(old_copy.folder / when)
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
-    with old_copy.present.serve("-C", repo.path, "--no-sync") as client:
+    with old_copy.present_version.serve("-C", repo.path, "--no-sync") as client:
         response = call_successfully(client, "edit_document", **arguments, idempotency_key="crash-1")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert response["commit"] == repo.head()
@@ -311,11 +326,11 @@ def test_crashed_publication_is_rolled_back_or_completed(old_copy: OldData, when
 
 def test_read_only_server_changes_no_refs(old_copy: OldData) -> None:
     before = list_refs(old_copy.repo)
-    server = old_copy.present.serve(
+    server = old_copy.present_version.serve(
         "-C", old_copy.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"
     )
     with server as client:
-        check_searches(old_copy.facts, client)
+        check_searches(old_copy.recorded_data, client)
     assert list_refs(old_copy.repo) == before
     assert (old_copy.repo.status(), old_copy.repo.fsck()) == ("", "")
-    assert old_copy.repo.head() == old_copy.facts["head"]
+    assert old_copy.repo.head() == old_copy.recorded_data["head"]

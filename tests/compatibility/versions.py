@@ -23,17 +23,17 @@ _PROTOCOL_VERSION = "2025-11-25"
 _PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
 
-class NoSuchCode(Exception):
+class CommitMissing(Exception):
     """The commit of a version is not in this clone."""
 
 
 def extract_code(commit: str, folder: Path) -> Path:
-    """Write the packages of a commit of this repository into a folder. Raises NoSuchCode."""
+    """Write the packages of a commit of this repository into a folder. Raises CommitMissing."""
     process = subprocess.run(
         ["git", "archive", "--format=tar", commit, *_PACKAGES], cwd=ROOT, capture_output=True, check=False
     )
     if process.returncode:
-        raise NoSuchCode(f"commit {commit[:8]} is not in this clone (it is shallow, or an archive)")
+        raise CommitMissing(f"commit {commit[:8]} is not in this clone (it is shallow, or an archive)")
     with tarfile.open(fileobj=BytesIO(process.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder
@@ -44,11 +44,11 @@ class Client:
     """A client of one server over stdio."""
 
     process: subprocess.Popen[bytes]
-    _number: int = 0
+    _last_request_id: int = 0
 
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its structured content, also for an error."""
-        self._number += 1
+        self._last_request_id += 1
         response = self._request("tools/call", {"name": tool, "arguments": arguments})
         result: dict[str, Any] = response["result"]["structuredContent"]
         return result
@@ -63,11 +63,11 @@ class Client:
         self._send({"method": "notifications/initialized"})
 
     def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        self._send({"id": self._number, "method": method, "params": params})
+        self._send({"id": self._last_request_id, "method": method, "params": params})
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
             message: dict[str, Any] = json.loads(line)
-            if message.get("id") == self._number:
+            if message.get("id") == self._last_request_id:
                 return message
         raise EOFError(f"the server exited with {self.process.wait()} before its response to {method}")
 
@@ -90,7 +90,7 @@ class Version:
     timestamp: int | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
-    def environment(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         """Return the environment variables of a process."""
         prefixes = ("DOCYARD_", "GIT_", "PYTHON", "XDG_")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
@@ -106,7 +106,7 @@ class Version:
             **self.variables,
         }
 
-    def command(self, *arguments: object) -> list[str]:
+    def build_command(self, *arguments: object) -> list[str]:
         """Return the command line of a process; advance the fixed clock, if any, by a minute."""
         if self.timestamp is None:
             return [sys.executable, "-m", "docyard", *map(str, arguments)]
@@ -116,9 +116,9 @@ class Version:
     def run(self, *arguments: object, exit_code: int = 0) -> str:
         """Run a command and return its standard output."""
         process = subprocess.run(
-            self.command(*arguments),
+            self.build_command(*arguments),
             cwd=self.code,
-            env=self.environment(),
+            env=self.build_environment(),
             capture_output=True,
             text=True,
             timeout=120,
@@ -135,9 +135,9 @@ class Version:
     def serve(self, *options: object) -> Iterator[Client]:
         """Start a server, yield its client, and stop the server by closing its input."""
         process = subprocess.Popen(
-            self.command("serve", *options),
+            self.build_command("serve", *options),
             cwd=self.code,
-            env=self.environment(),
+            env=self.build_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

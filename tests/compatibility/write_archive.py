@@ -142,13 +142,13 @@ def write_contents(out_folder: Path) -> dict[str, Any]:
         agent = Version(code, out_folder / "home", START_TIME)
         os.environ |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{START_TIME} +0000")
         repo = repositories.create_repository(out_folder / "repository", FILES)
-        facts = write_repository(repo, agent, out_folder)
+        recorded_data = write_repository(repo, agent, out_folder)
         (out_folder / "facts.json").write_text(
-            json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
+            json.dumps(recorded_data, indent=1, sort_keys=True, ensure_ascii=False)
         )
         for when in ("before", "after"):
             create_repository_of_killed_writer(agent, out_folder / when, when)
-    return facts
+    return recorded_data
 
 
 def write_repository(repo: repositories.Repo, agent: Version, out_folder: Path) -> dict[str, Any]:
@@ -159,19 +159,19 @@ def write_repository(repo: repositories.Repo, agent: Version, out_folder: Path) 
             "tokens", "add", name, "--name", person, "--email", f"{name}@example.org", "-C", repo.path
         )
         secrets[name] = re.findall(rf"docyard_{name}_[0-9a-f]+", output)[0]
-    people = {
+    versions_by_person = {
         name: Version(agent.code, agent.home, START_TIME + _WEEK_S * number, {"DOCYARD_TOKEN": secret})
         for number, (name, secret) in enumerate(secrets.items(), 1)
     }
     with agent.serve("-C", repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
-        facts = write_documents(client)
-        facts["proposals"] = write_proposals(client, repo, people)
-        facts |= read_all(client)
-    facts["secrets"] = secrets
+        recorded_data = write_documents(client)
+        recorded_data["proposals"] = write_proposals(client, repo, versions_by_person)
+        recorded_data |= read_all(client)
+    recorded_data["secrets"] = secrets
     agent.run("build", "-C", repo.path, "--out", out_folder / "artifact", "--key", out_folder / "site.key")
-    facts["head"] = repo.head()
-    facts["commits"] = int(repo.git("rev-list", "--count", "HEAD"))
-    return facts
+    recorded_data["head"] = repo.head()
+    recorded_data["commits"] = int(repo.git("rev-list", "--count", "HEAD"))
+    return recorded_data
 
 
 def call_successfully(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def record_call(client: Client, tool: str, arguments: dict[str, Any]) -> dict[st
 
 
 def write_proposals(
-    client: Client, repo: repositories.Repo, people: dict[str, Version]
+    client: Client, repo: repositories.Repo, versions_by_person: dict[str, Version]
 ) -> dict[str, dict[str, Any]]:
     """Open a proposal for each state, with comments on a section, a quote and a document.
 
@@ -283,7 +283,7 @@ def write_proposals(
             call_successfully(client, "update_proposal", proposal=id, action="submit")
         proposals_by_state[state] = {"id": id, "retries": retries}
     ids = {state: proposal["id"] for state, proposal in proposals_by_state.items()}
-    ana, ben = people["ana"], people["ben"]
+    ana, ben = versions_by_person["ana"], versions_by_person["ben"]
     repository_options = ("-C", repo.path)
     ana.run("proposals", "request-changes", ids["changes_requested"], "-m", "Say why.", *repository_options)
     for state in ("approved", "merged"):
@@ -356,11 +356,11 @@ def read_all(client: Client) -> dict[str, Any]:
 def create_repository_of_killed_writer(agent: Version, folder: Path, when: str) -> None:
     """Write a repository whose writer was killed immediately before or after its commit."""
     repo = repositories.create_repository(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
-    command = agent.command("serve", "-C", repo.path, "--no-sync")
+    command = agent.build_command("serve", "-C", repo.path, "--no-sync")
     process = subprocess.Popen(
         [*command[:3], "--kill", when, *command[3:]],
         cwd=agent.code,
-        env=agent.environment(),
+        env=agent.build_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

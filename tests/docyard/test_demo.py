@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run_demo(folder: Path, **extra_variables: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **extra_variables}
-    command = (*fork_server.python_command(), "-m", "docyard", "demo", "--keep", str(folder))
+    command = (*fork_server.build_python_command(), "-m", "docyard", "demo", "--keep", str(folder))
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=variables, timeout=60)
 
 
 @pytest.mark.process
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.parametrize("has_git", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, has_git: bool) -> None:
     folder = tmp_path / "demo"

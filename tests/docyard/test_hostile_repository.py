@@ -1,6 +1,7 @@
 """A repository that an attacker prepared: Docyard runs none of its programs, and writes to no other folder.
 
-Each trap is a program that creates a marker file. Git itself runs the traps, which proves that they work.
+Each trap is a program that creates a marker file. In the first test, Git runs some of the traps, which proves
+that they work.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.repositories import Repo, read_repository_files
 from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 FILES = {
     "README.md": "# Example\n\nText.\n\n## Tasks\n\n- [ ] One\n",
@@ -134,7 +135,7 @@ def test_read_only_server_changes_no_file_of_hostile_repository(
     (repo.path / ".git" / "index.lock").hardlink_to(pending_folder / "claim")
     files_before = read_file_states(repo.path)
     with serve_repository(repo.path, home, "--read-only") as server:
-        assert "edit_document" not in server.tools()
+        assert "edit_document" not in server.list_tools()
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error
     assert read_file_states(repo.path) == files_before
@@ -232,7 +233,7 @@ def test_repository_that_points_outside_is_refused_without_writes(
     with pytest.raises(WorkspaceError) as error_info:
         Workspace.open(path, branch="main", durable=False).write(
             [AppendContent(file="README.md", slug="_preamble", content="Theirs.")],
-            mode=Mode.ALL,
+            mode=BatchMode.ALL,
             tool="test",
             client="test",
         )

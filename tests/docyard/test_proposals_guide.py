@@ -35,7 +35,9 @@ class Reader:
         self._program_folder = folder / "bin"
         self._program_folder.mkdir()
         command = self._program_folder / "docyard"
-        command.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n')
+        command.write_text(
+            f'#!/bin/sh\nexec {shlex.join(fork_server.build_python_command())} -m docyard "$@"\n'
+        )
         command.chmod(0o755)
         workspace = Workspace.open(repo.path, durable=False)
         self._dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), TOOLSETS, False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
-from tests.docyard.test_sync import Server, wait_until
+from tests.docyard.test_sync import InProcessServer, wait_until
 from tests.workspace.sync.conftest import SyncPair, open_sync_pair
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.servers import TOKEN
@@ -49,25 +49,25 @@ def run_sync(capsys: Capture, sync_pair: SyncPair, code: int) -> str:
 
 
 def count_unpushed(sync_pair: SyncPair) -> int | None:
-    """Return the number of unpushed commits that a server reports."""
-    server = Server(sync_pair.local_repo)
-    output = server.call("list_documents").get("unpushed")
+    """Return the number of unpushed commits that a server reports; None if it reports none."""
+    server = InProcessServer(sync_pair.local_repo)
+    unpushed = server.call("list_documents").get("unpushed")
     server.synchronizer.close()
     server.index.close()
-    assert output is None or output["since"]
-    return None if output is None else int(output["commits"])
+    assert unpushed is None or unpushed["since"]
+    return None if unpushed is None else int(unpushed["commits"])
 
 
 def check_server_recovers(sync_pair: SyncPair, reason: str, restore: Callable[[], object]) -> None:
-    """Check that a server works, reports the failure in each response, and synchronises after `restore`."""
-    server = Server(sync_pair.local_repo)
+    """Check that a server works, reports the failure in responses, and synchronises after `restore`."""
+    server = InProcessServer(sync_pair.local_repo)
     server.synchronizer._retry_delay_s = 0.05
     server.synchronizer.start()
     wait_until(lambda: "sync" in server.call("list_documents"))
-    output = server.create_note("Written meanwhile")
-    assert output["sync"]["state"] == "failed"
-    assert reason in output["sync"]["error"]
-    assert output["unpushed"]["commits"] >= 2
+    response = server.create_note("Written meanwhile")
+    assert response["sync"]["state"] == "failed"
+    assert reason in response["sync"]["error"]
+    assert response["unpushed"]["commits"] >= 2
     restore()
     wait_until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
     assert sync_pair.read_remote_tip() == sync_pair.local_repo.head()

@@ -25,7 +25,7 @@ def run_script(script: str, folder: Path) -> str:
     """Run a script, which must succeed, and return its output."""
     command = folder / "bin" / "docyard"
     command.parent.mkdir(exist_ok=True)
-    command.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.build_python_command())} -m docyard "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     completed = subprocess.run(

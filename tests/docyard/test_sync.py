@@ -36,8 +36,8 @@ def clone(remote_repo: Repo, tmp_path: Path) -> Repo:
     return repositories.clone_repository(remote_repo, tmp_path / "here")
 
 
-class Server:
-    """A dispatcher with a synchronizer, as in `docyard serve`."""
+class InProcessServer:
+    """The parts of `docyard serve` in this process: a dispatcher, an index and a synchronizer."""
 
     def __init__(self, repo: Repo) -> None:
         self.workspace = workspace = Workspace.open(repo.path, durable=False)
@@ -57,9 +57,9 @@ class Server:
 
 
 @pytest.fixture
-def server(clone: Repo) -> Iterator[Server]:
+def server(clone: Repo) -> Iterator[InProcessServer]:
     """Yield a server of the clone, whose synchronizer is not started."""
-    new_server = Server(clone)
+    new_server = InProcessServer(clone)
     yield new_server
     new_server.synchronizer.close()
     new_server.index.close()
@@ -82,7 +82,7 @@ def count_commits(remote_repo: Repo) -> int:
     return int(remote_repo.git("rev-list", "--count", "main"))
 
 
-def test_each_response_reports_unpushed_commits(clone: Repo, server: Server) -> None:
+def test_each_response_reports_unpushed_commits(clone: Repo, server: InProcessServer) -> None:
     assert "unpushed" not in server.call("list_documents")
     first_response = server.create_note("One")
     assert (first_response["unpushed"]["commits"], "sync" in first_response) == (1, False)
@@ -100,7 +100,7 @@ def test_each_response_reports_unpushed_commits(clone: Repo, server: Server) -> 
     assert "unpushed" not in server.call("list_documents")
 
 
-def test_text_of_search_response_has_no_sync_report(clone: Repo, server: Server) -> None:
+def test_text_of_search_response_has_no_sync_report(clone: Repo, server: InProcessServer) -> None:
     plain_response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
     clone.commit({"x.md": "# X\n"})
     response = server.dispatcher.call("search_docs", {"query": "example"}, client="t")
@@ -110,7 +110,9 @@ def test_text_of_search_response_has_no_sync_report(clone: Repo, server: Server)
 
 
 @pytest.mark.process
-def test_commits_are_pushed_after_their_responses(clone: Repo, remote_repo: Repo, server: Server) -> None:
+def test_commits_are_pushed_after_their_responses(
+    clone: Repo, remote_repo: Repo, server: InProcessServer
+) -> None:
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     server.synchronizer.start()
     for number in range(4):
@@ -132,7 +134,7 @@ def test_concurrent_remote_commit_is_merged_and_pushed(
     other_clone.git("config", "user.email", "bo@example.org")
     other_clone.commit({"theirs.md": "# Theirs\n\nA heron.\n"})
     other_clone.git("push", "-q")
-    server = Server(clone)
+    server = InProcessServer(clone)
     server.synchronizer.start()
     server.create_note("Ours")
     wait_until(lambda: read_tip(remote_repo) == read_tip(clone) != other_clone.head())
@@ -145,7 +147,7 @@ def test_concurrent_remote_commit_is_merged_and_pushed(
 
 @pytest.mark.process
 def test_server_fetches_on_schedule_after_settings_change(
-    clone: Repo, remote_repo: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    clone: Repo, remote_repo: Repo, server: InProcessServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_DELAY_S", 0.0)
     server.synchronizer.start()
@@ -170,7 +172,7 @@ def test_server_fetches_on_schedule_after_settings_change(
 def test_sync_failure_is_reported_until_resolved(
     clone: Repo,
     remote_repo: Repo,
-    server: Server,
+    server: InProcessServer,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -206,7 +208,7 @@ def test_sync_failure_is_reported_until_resolved(
 
 @pytest.mark.process
 def test_write_to_conflicted_path_is_refused(
-    clone: Repo, remote_repo: Repo, server: Server, tmp_path: Path
+    clone: Repo, remote_repo: Repo, server: InProcessServer, tmp_path: Path
 ) -> None:
     other_clone = Repo(tmp_path / "other")
     remote_repo.git("clone", "-q", str(remote_repo.path), str(other_clone.path))
@@ -226,7 +228,9 @@ def test_write_to_conflicted_path_is_refused(
 
 
 @pytest.mark.process
-def test_last_commit_is_pushed_when_server_ends(clone: Repo, remote_repo: Repo, server: Server) -> None:
+def test_last_commit_is_pushed_when_server_ends(
+    clone: Repo, remote_repo: Repo, server: InProcessServer
+) -> None:
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     server.synchronizer.start()
     wait_until(lambda: read_tip(remote_repo) == read_tip(clone))
@@ -268,7 +272,7 @@ def test_interval_is_read_as_seconds(text: str, seconds: int) -> None:
 
 @pytest.mark.process
 def test_commits_removed_by_force_push_are_not_pushed_again(
-    clone: Repo, remote_repo: Repo, server: Server
+    clone: Repo, remote_repo: Repo, server: InProcessServer
 ) -> None:
     old_tip = read_tip(remote_repo)
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})

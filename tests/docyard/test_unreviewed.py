@@ -23,7 +23,7 @@ from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import sync
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 PROTECTION_RULE = '[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
 
@@ -37,7 +37,7 @@ def setup(tmp_path: Path) -> ProposalSetup:
 def proposal(setup: ProposalSetup) -> Proposal:
     """Return an approved proposal that moves a document to a protected path; the document is edited later."""
     move = MoveDocument(file="guide.md", new_path="specs/guide.md")
-    draft = setup.proposal_actions.propose([move], AGENT_ACTOR, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose([move], AGENT_ACTOR, mode=BatchMode.ALL).proposal
     assert draft is not None
     setup.proposal_actions.submit(draft.id, AGENT_ACTOR)
     approved_proposal = setup.approve(draft)

@@ -41,7 +41,7 @@ def memory_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def templates_by_kind(server: ForkServer, memory_folder: Path) -> dict[str, RepoTemplate]:
-    """Return the repository templates by kind: `checked-out` and `bare`."""
+    """Return the templates by kind of repository: `checked-out` and `bare`."""
     return {
         name: repo_template.build_template(memory_folder / name, server, bare=name == "bare")
         for name in ("checked-out", "bare")

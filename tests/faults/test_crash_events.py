@@ -51,10 +51,10 @@ def check_repository(repo: Repo) -> bool:
     check_no_leftovers(repo.path / ".git")
     events = EventLog(GitReader(repo.path)).read().events_of(PROPOSAL_ID)
     assert events.unreadable_count == 0
-    kinds = [type(event.body) for event in events.events]
-    assert kinds in ([], [Opened, Commented])
-    assert not kinds or events.events[1].body == Commented(COMMENT_TEXT)
-    return bool(kinds)
+    body_types = [type(event.body) for event in events.events]
+    assert body_types in ([], [Opened, Commented])
+    assert not body_types or events.events[1].body == Commented(COMMENT_TEXT)
+    return bool(body_types)
 
 
 @parametrize_step(sample_step=30, slow_step=4)
@@ -76,7 +76,7 @@ def test_all_events_or_none_are_written_after_each_fault(
     fault: str,
     step: int,
 ) -> None:
-    kind, error = FAULTS[fault]
+    fault_kind, error_number = FAULTS[fault]
 
     def make_fresh_copy() -> Repo:
         if copy_path.exists():
@@ -86,13 +86,18 @@ def test_all_events_or_none_are_written_after_each_fault(
     repo = make_fresh_copy()
     calls = server.run("append events", repo.path, durable=True).calls
     assert check_repository(repo)
-    relevant_calls = [call for call in calls if kind is not Fault.SHORT or call.name == "write"]
+    relevant_calls = [call for call in calls if fault_kind is not Fault.SHORT or call.name == "write"]
     points, failures = [call.number for call in relevant_calls[::step]], []
     for point in points:
         repo = make_fresh_copy()
         try:
             child_result = server.run(
-                "append events", repo.path, durable=True, point=point, fault=kind, error=error
+                "append events",
+                repo.path,
+                durable=True,
+                point=point,
+                fault=fault_kind,
+                error_number=error_number,
             )
             server.run("recover", repo.path)
             has_events = check_repository(repo)

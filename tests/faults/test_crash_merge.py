@@ -16,7 +16,7 @@ from tests.faults.support.matrix import (
     FAULTS,
     MAX_CALL_COUNT_DIFFERENCE,
     ReportLine,
-    parametrize_kind,
+    parametrize_repository_kind,
     parametrize_step,
     report_points,
 )
@@ -47,7 +47,7 @@ class DivergedTemplate:
         return Repo(path)
 
     def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> ChildResult:
-        """Merge in a child, with a fault if `fault` contains `point`, `fault` and `error`."""
+        """Merge in a child, with a fault if `fault` contains `point`, `fault` and `error_number`."""
         return server.run("merge", repo.path, theirs=self.theirs, durable=True, **fault)
 
     def check(self, repo: Repo) -> bool:
@@ -68,7 +68,7 @@ class DivergedTemplate:
 
 @pytest.fixture(scope="module")
 def diverged_templates(server: ForkServer, memory_folder: Path) -> dict[str, DivergedTemplate]:
-    """Return the templates by kind: `checked-out` and `bare`."""
+    """Return the templates by kind of repository: `checked-out` and `bare`."""
     source, bare = (
         repositories.create_repository(memory_folder / "diverged", {}),
         Repo(memory_folder / "diverged-bare"),
@@ -90,18 +90,18 @@ def diverged_templates(server: ForkServer, memory_folder: Path) -> dict[str, Div
 
 @parametrize_step(sample_step=11, slow_step=2)
 @pytest.mark.parametrize("fault", ["kill", "no space", "input/output error"])
-@parametrize_kind
+@parametrize_repository_kind
 def test_merge_is_complete_or_absent_after_each_fault(
     server: ForkServer,
     diverged_templates: dict[str, DivergedTemplate],
     copy_path: Path,
     report_line: ReportLine,
-    kind: str,
+    repository_kind: str,
     fault: str,
     step: int,
 ) -> None:
-    template = diverged_templates[kind]
-    fault_kind, error = FAULTS[fault]
+    template = diverged_templates[repository_kind]
+    fault_kind, error_number = FAULTS[fault]
     calls = template.merge(server, template.copy(copy_path)).calls
     last = len(calls) - MAX_CALL_COUNT_DIFFERENCE
     points = [*range(1, last, step if fault == "kill" else 3 * step), last]
@@ -109,7 +109,9 @@ def test_merge_is_complete_or_absent_after_each_fault(
     for point in points:
         repo = template.copy(copy_path)
         try:
-            child_result = template.merge(server, repo, point=point, fault=fault_kind, error=error)
+            child_result = template.merge(
+                server, repo, point=point, fault=fault_kind, error_number=error_number
+            )
             assert child_result.was_killed == (fault_kind is Fault.KILL)
             server.run("recover", repo.path)
             is_committed = template.check(repo)
@@ -120,4 +122,4 @@ def test_merge_is_complete_or_absent_after_each_fault(
             assert template.check(repo), "a retry did not merge"
         except AssertionError as failure:
             failures.append(f"{calls[point - 1]}\n    {failure}")
-    report_points(report_line, f"a merge, {fault}, {kind}", len(points), failures)
+    report_points(report_line, f"a merge, {fault}, {repository_kind}", len(points), failures)

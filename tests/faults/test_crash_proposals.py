@@ -25,15 +25,15 @@ from workspace.proposals.event_log import EventLog
 from workspace.workspace import Workspace
 
 
-class ProposalSnapshot(NamedTuple):
-    """The commit count and the tree of `main` and of the proposal, and the kinds of the proposal's events."""
+class ObservedState(NamedTuple):
+    """The commit count and tree of `main`, those of the proposal's branch, and the kinds of its events."""
 
     main: tuple[str, str]
     proposal: tuple[str, str]
     event_kinds: tuple[str, ...]
 
 
-def read_snapshot(repo: Repo, action_name: str) -> ProposalSnapshot:
+def read_state(repo: Repo, action_name: str) -> ObservedState:
     """Return the state of the proposal, and check that the repository is valid and clean."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
@@ -44,12 +44,12 @@ def read_snapshot(repo: Repo, action_name: str) -> ProposalSnapshot:
     }
     proposal = proposals.get(id)
     if proposal is None:
-        return ProposalSnapshot(_read_branch(repo, "main"), ("", ""), ())
+        return ObservedState(_read_branch(repo, "main"), ("", ""), ())
     assert proposal.unreadable_count == 0
     assert proposal.tip is not None
     log_events = EventLog(GitReader(repo.path)).read().events_of(id).events
-    kinds = tuple(sorted(event.body.kind for event in log_events))
-    return ProposalSnapshot(_read_branch(repo, "main"), _read_branch(repo, proposal.tip), kinds)
+    event_kinds = tuple(sorted(event.body.kind for event in log_events))
+    return ObservedState(_read_branch(repo, "main"), _read_branch(repo, proposal.tip), event_kinds)
 
 
 def _read_branch(repo: Repo, name: str) -> tuple[str, str]:
@@ -69,7 +69,7 @@ def check_retries(
 
     After the retry, the state must be the state after a run without a fault.
     """
-    kind, error = FAULTS[fault]
+    fault_kind, error_number = FAULTS[fault]
     template = memory_folder / f"proposal-{action_name}"
     if not template.exists():
         make_proposal_repository(template, action_name)
@@ -84,27 +84,27 @@ def check_retries(
         return server.run("proposal action", repo.path, action_name=action_name, durable=True, **options)
 
     repo = make_fresh_copy()
-    before = read_snapshot(repo, action_name)
+    before = read_state(repo, action_name)
     complete_run = run(repo)
     assert complete_run.is_committed, dict(complete_run.response)
-    after = read_snapshot(repo, action_name)
+    after = read_state(repo, action_name)
     assert after != before
     last = len(complete_run.calls) - MAX_CALL_COUNT_DIFFERENCE
     points, failures = sorted({*range(1, last, step), last}), []
     for point in points:
         repo = make_fresh_copy()
         try:
-            child_result = run(repo, point=point, fault=kind, error=error)
+            child_result = run(repo, point=point, fault=fault_kind, error_number=error_number)
             server.run("recover", repo.path)
-            snapshot = read_snapshot(repo, action_name)
-            assert snapshot.main in (before.main, after.main)
-            assert snapshot.event_kinds in (before.event_kinds, after.event_kinds)
-            assert snapshot == after or not child_result.is_committed, (
-                f"the response reports a commit, but the state is {snapshot}"
+            state = read_state(repo, action_name)
+            assert state.main in (before.main, after.main)
+            assert state.event_kinds in (before.event_kinds, after.event_kinds)
+            assert state == after or not child_result.is_committed, (
+                f"the response reports a commit, but the state is {state}"
             )
             retry_result = run(repo)
             assert retry_result.is_committed, dict(retry_result.response)
-            assert read_snapshot(repo, action_name) == after
+            assert read_state(repo, action_name) == after
         except AssertionError as failure:
             failures.append(f"{complete_run.calls[point - 1]}\n    {failure}")
     report_points(report_line, f"{action_name}, {fault}", len(points), failures)

@@ -53,7 +53,7 @@ def test_sync_completes_after_a_fault_at_each_call(
     template = memory_folder / "diverged-clones"
     if not template.exists():
         make_diverged_clones(template)
-    fault_kind, error = FAULTS[fault]
+    fault_kind, error_number = FAULTS[fault]
 
     def make_fresh_copy() -> Path:
         shutil.rmtree(copy_path, ignore_errors=True)
@@ -72,7 +72,7 @@ def test_sync_completes_after_a_fault_at_each_call(
         clone_path = make_fresh_copy()
         try:
             child_result = server.run(
-                "sync", clone_path, root=copy_path, point=point, fault=fault_kind, error=error
+                "sync", clone_path, root=copy_path, point=point, fault=fault_kind, error_number=error_number
             )
             assert child_result.was_killed == (fault_kind is Fault.KILL)
             server.run("recover", clone_path)

@@ -30,25 +30,27 @@ def make_repository(folder: Path, additional_count: int, *, bare: bool) -> Repo:
     return Repo(folder / "bare")
 
 
-@pytest.mark.parametrize("kind", ["checked-out", "bare"])
+@pytest.mark.parametrize("repository_kind", ["checked-out", "bare"])
 def test_fsyncs_do_not_grow_with_the_repository(
-    server: ForkServer, tmp_path: Path, report_line: ReportLine, kind: str
+    server: ForkServer, tmp_path: Path, report_line: ReportLine, repository_kind: str
 ) -> None:
     counts = {}
     for file_count in (SMALL_FILE_COUNT, LARGE_FILE_COUNT):
-        repo = make_repository(tmp_path.resolve() / str(file_count), file_count, bare=kind == "bare")
+        repo = make_repository(
+            tmp_path.resolve() / str(file_count), file_count, bare=repository_kind == "bare"
+        )
         child_result = server.run("write", repo.path, durable=True, batch="one section")
         assert child_result.is_committed
         counts[file_count] = Counter(call.name for call in child_result.calls)
     small, large = (counts[file_count]["fsync"] for file_count in (SMALL_FILE_COUNT, LARGE_FILE_COUNT))
     report_line(
-        f"fsyncs of a one-section batch, {kind}: {small} with {SMALL_FILE_COUNT} files, "
+        f"fsyncs of a one-section batch, {repository_kind}: {small} with {SMALL_FILE_COUNT} files, "
         f"{large} with {LARGE_FILE_COUNT:,}"
     )
     assert small == large > 0
     child_result = server.run(
         "write",
-        make_repository(tmp_path.resolve() / "off", SMALL_FILE_COUNT, bare=kind == "bare").path,
+        make_repository(tmp_path.resolve() / "off", SMALL_FILE_COUNT, bare=repository_kind == "bare").path,
         batch="one section",
     )
     assert [call for call in child_result.calls if call.name == "fsync"] == []

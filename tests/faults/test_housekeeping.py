@@ -95,7 +95,7 @@ class Template:
 
 @parametrize_step(sample_step=30, slow_step=4)
 @pytest.mark.parametrize(
-    "run", [prune, pytest.param(run_gc, marks=pytest.mark.slow)], ids=lambda run: run.__name__
+    "housekeep", [prune, pytest.param(run_gc, marks=pytest.mark.slow)], ids=lambda run: run.__name__
 )
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_housekeeping_between_two_steps_loses_no_object(
@@ -104,7 +104,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
     copy_path: Path,
     report_line: ReportLine,
     name: str,
-    run: Callable[[Repo], None],
+    housekeep: Callable[[Repo], None],
     step: int,
 ) -> None:
     scenario = SCENARIOS[name]
@@ -126,7 +126,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
                 scenario.action,
                 repo.path,
                 point,
-                partial(run, repo),
+                partial(housekeep, repo),
                 root=repo.path,
                 **scenario.options,
             )
@@ -137,7 +137,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
             check_no_leftovers(Path(repo.git("rev-parse", "--absolute-git-dir").strip()))
         except AssertionError as error:
             failures.append(f"{complete_run.calls[point - 1]}\n    {str(error)[:300]}")
-    report_points(report_line, f"git {run.__name__} between two steps of {name}", len(points), failures)
+    report_points(report_line, f"git {housekeep.__name__} between two steps of {name}", len(points), failures)
 
 
 @parametrize_step(sample_step=12)
@@ -207,7 +207,7 @@ def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_p
     gc_process = subprocess.Popen(
         ["git", "gc", "--quiet", "--prune=now"],
         cwd=repo.path,
-        env=repositories.git_environment(),
+        env=repositories.build_git_environment(),
         stderr=subprocess.DEVNULL,
     )
     first_object = folders[0] / f"{0:038x}"

@@ -14,7 +14,7 @@ from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.publishing import locks
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
 SHORT_WAIT_S = 0.1
@@ -24,21 +24,21 @@ EDIT = AppendContent(file="README.md", slug="_preamble", content="More.")
 
 def write_edit(repo: Repo) -> None:
     Workspace.open(repo.path, durable=False).write(
-        [EDIT], mode=Mode.EACH, tool="edit_document", client="agent"
+        [EDIT], mode=BatchMode.EACH, tool="edit_document", client="agent"
     )
 
 
-def create_foreign_lock(repo: Repo, lock: str, kind: str) -> Path:
+def create_foreign_lock(repo: Repo, lock: str, lock_kind: str) -> Path:
     """Make another program's lock in `.git`: an empty file, a file with text, or a symbolic link.
 
-    For any other kind, the lock is an empty file, and a pending folder of Docyard has an empty claim.
+    For any other `lock_kind`, the lock is an empty file, and a staging folder has an empty file `claim`.
     """
     path = repo.path / ".git" / lock
-    if kind == "empty":
+    if lock_kind == "empty":
         path.touch()
-    elif kind == "text":
+    elif lock_kind == "text":
         path.write_text("another's")
-    elif kind == "symbolic link":
+    elif lock_kind == "symbolic link":
         path.symlink_to("nowhere")
     else:
         # The claim has the same bytes as the lock, but is a different file.
@@ -49,18 +49,18 @@ def create_foreign_lock(repo: Repo, lock: str, kind: str) -> Path:
     return path
 
 
-@pytest.mark.promise
-@pytest.mark.parametrize("kind", ["empty", "text", "symbolic link", "with a claim of Docyard"])
+@pytest.mark.guarantee
+@pytest.mark.parametrize("lock_kind", ["empty", "text", "symbolic link", "with a claim of Docyard"])
 @pytest.mark.parametrize("lock", LOCKS)
 def test_foreign_lock_is_named_and_not_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, lock_kind: str
 ) -> None:
-    is_full_wait = (lock, kind) == ("index.lock", "empty")
+    is_full_wait = (lock, lock_kind) == ("index.lock", "empty")
     if not is_full_wait:
         monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", SHORT_WAIT_S)
     repo = repositories.create_repository(tmp_path)
     base = repo.head()
-    path = create_foreign_lock(repo, lock, kind)
+    path = create_foreign_lock(repo, lock, lock_kind)
     before = path.lstat()
     start = time.monotonic()
     with pytest.raises(WorkspaceError) as error_info:

@@ -1,4 +1,4 @@
-"""A publication stops before each of its calls while a person runs Git."""
+"""A publication stops before each of its calls while a user runs Git."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tests.faults.support.repo_template import check_no_leftovers
 from tests.faults.support.shim import Call
 from tests.repositories import Repo
 
-PERSONS_LINE = "A person's line."
+USER_LINE = "A user's line."
 EDITED_PATH = "guides/nested/setup.md"
 BATCH_PATHS = {CREATED_PATH, EDITED_PATH, "attic/old/gone.md"}
 
 
 def append_line(repo: Repo, path: str = "README.md") -> None:
     with (repo.path / path).open("a") as stream:
-        stream.write(PERSONS_LINE + "\n")
+        stream.write(USER_LINE + "\n")
 
 
 def commit_an_edit(repo: Repo) -> None:
     append_line(repo)
-    repo.git("commit", "-q", "-a", "-m", "Person", check=False)
+    repo.git("commit", "-q", "-a", "-m", "User", check=False)
 
 
 def commit_nothing(repo: Repo) -> None:
-    repo.git("commit", "-q", "-a", "-m", "Person", check=False)
+    repo.git("commit", "-q", "-a", "-m", "User", check=False)
 
 
 def stage_an_edit(repo: Repo) -> None:
@@ -60,7 +60,7 @@ def edit_file_of_batch(repo: Repo) -> None:
 def write_with_user_action(
     server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]
 ) -> ChildResult | None:
-    """Run a write that stops at a point while a person acts; return None if the write has fewer calls."""
+    """Run a write that stops at a point while a user acts; return None if the write has fewer calls."""
     reached_points = []
 
     def run_user_action() -> None:
@@ -90,20 +90,20 @@ def make_fresh_copy(template: Path, copy_path: Path) -> Repo:
 def check_commits(repo: Repo, child_result: ChildResult, base: str) -> int:
     """Check that the batch is committed once or not at all, and that no commit mixes authors.
 
-    Return the number of the person's commits.
+    Return the number of the user's commits.
     """
     assert repo.fsck() == ""
     check_no_leftovers(repo.path / ".git")
     lines = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
-    person_commits = [line.split()[0] for line in lines if line.endswith(" Person")]
-    batch_commits = [line.split()[0] for line in lines if not line.endswith(" Person")]
+    user_commits = [line.split()[0] for line in lines if line.endswith(" User")]
+    batch_commits = [line.split()[0] for line in lines if not line.endswith(" User")]
     assert batch_commits == ([child_result.response["commit"]] if child_result.is_committed else [])
-    assert all(find_changed_paths(repo, commit) == {"README.md"} for commit in person_commits)
+    assert all(find_changed_paths(repo, commit) == {"README.md"} for commit in user_commits)
     for commit in batch_commits:
         assert find_changed_paths(repo, commit) == BATCH_PATHS
         text = repo.git("show", f"{commit}:{EDITED_PATH}")
         assert (text.count(NEW_WORDS), text.count(OLD_WORDS)) == (1, 0)
-    return len(person_commits)
+    return len(user_commits)
 
 
 def find_changed_paths(repo: Repo, commit: str) -> set[str]:
@@ -111,12 +111,12 @@ def find_changed_paths(repo: Repo, commit: str) -> set[str]:
 
 
 def check_line(repo: Repo, path: str) -> None:
-    """Check that the person's line is once in the file or in the stash, and that the status agrees."""
+    """Check that the user's line is once in the file or in the stash, and that the status agrees."""
     stash_count = repo.git("stash", "list").count("\n")
     assert stash_count <= 1
     text = repo.git("show", "stash@{0}:" + path) if stash_count else (repo.path / path).read_text()
-    assert text.count(PERSONS_LINE) == 1, f"the person's line occurs {text.count(PERSONS_LINE)} times"
-    line_count = repo.git("show", f"HEAD:{path}").count(PERSONS_LINE)
+    assert text.count(USER_LINE) == 1, f"the user's line occurs {text.count(USER_LINE)} times"
+    line_count = repo.git("show", f"HEAD:{path}").count(USER_LINE)
     assert line_count <= 1
     status = repo.status()
     assert status in ({""} if stash_count or line_count else {f" M {path}\n", f"M  {path}\n"})
@@ -153,8 +153,8 @@ def test_git_commands_between_two_steps_lose_no_change(
             assert child_result.is_committed, f"the response was {dict(child_result.response)}"
         except AssertionError as error:
             failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
-    report_points(report_line, f"a person's {action.__name__} between two steps", len(points), failures)
-    # A commit of the person before the batch has the locks succeeds; a later commit is refused.
+    report_points(report_line, f"a user's {action.__name__} between two steps", len(points), failures)
+    # A commit of the user before the batch has the locks succeeds; a later commit is refused.
     assert set(commit_counts) == ({0, 1} if action is commit_an_edit else {0})
 
 
@@ -162,7 +162,7 @@ def test_git_commands_between_two_steps_lose_no_change(
 def test_edit_of_a_batch_file_between_two_steps_is_preserved(
     server: ForkServer, template: Path, copy_path: Path, report_line: ReportLine, step: int
 ) -> None:
-    """Check that the person's line is preserved, and that the batch is refused or committed without it."""
+    """Check that the user's line is preserved, and that the batch is refused or committed without it."""
     base = Repo(template).head()
     calls: list[Call] = server.run("write", make_fresh_copy(template, copy_path).path).calls
     outcomes, failures, points = [], [], range(1, len(calls) + 1, step)
@@ -182,5 +182,5 @@ def test_edit_of_a_batch_file_between_two_steps_is_preserved(
             outcomes.append("committed" if child_result.is_committed else child_result.response["error"])
         except AssertionError as error:
             failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
-    report_points(report_line, "a person's words in a file of the batch", len(points), failures)
+    report_points(report_line, "a user's words in a file of the batch", len(points), failures)
     assert set(outcomes) == {"committed", "WORKTREE_CONFLICT"}

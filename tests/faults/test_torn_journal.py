@@ -47,7 +47,7 @@ def choose_lengths(crashed_repo: Path, step: int) -> list[int]:
     return sorted({*range(0, size, step), size - 1, size})
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @parametrize_step(sample_step=96, slow_step=6)
 def test_torn_journal_is_cleaned_up_and_next_write_commits(
     server: ForkServer,
@@ -68,7 +68,7 @@ def test_torn_journal_is_cleaned_up_and_next_write_commits(
     report_line(f"the truncated journal: {len(lengths)} lengths")
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @parametrize_step(sample_step=96, slow_step=6)
 def test_lock_of_another_program_is_not_removed(
     server: ForkServer, crashed_repo: Path, copy_path: Path, step: int

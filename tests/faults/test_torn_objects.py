@@ -73,7 +73,7 @@ def expected_objects(tmp_path: Path) -> dict[str, bytes]:
     return new_objects
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(
     "object_index",
@@ -112,7 +112,7 @@ def test_damaged_object_of_served_commit_raises_damaged_repo(repo: Repo, damage:
     assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_ref_refuses_writes_and_is_unchanged(repo: Repo, damage: str) -> None:
     base = repo.head()

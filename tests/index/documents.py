@@ -12,7 +12,7 @@ from index.documents import IndexedDocument
 from index.phrases import can_be_scored
 from index.port import Query, State
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.merge import merge
+from index.segments.merge import merge_segments
 from index.segments.segment import Segment, TableBuilder
 from index.whoosh_engine.flat_index import CodecReader, FlatIndex
 from workspace.config.taxonomy import BUILT_IN_KEYS, Taxonomy
@@ -24,7 +24,7 @@ TYPES = ("guide", "note")
 TAGS = ("network", "sdk", "é")
 
 TERMS = (*dict.fromkeys(term for word in WORDS for term in extract_token_terms(word)), "rare1", "nowhere")
-PATTERNS = (
+PATH_FILTERS = (
     "docs",
     "docs/",
     "docs/a.md",
@@ -90,7 +90,7 @@ class GrowingIndex:
         """Merge adjacent segments."""
         segment_readers = list(self.segment_readers)
         if segment_readers[selection]:
-            segment_readers[selection] = [SegmentReader.of(merge(segment_readers[selection]))]
+            segment_readers[selection] = [SegmentReader.of(merge_segments(segment_readers[selection]))]
         self.segment_readers = tuple(segment_readers)
 
 
@@ -100,22 +100,22 @@ def open_section_reader(segment_readers: Sequence[SegmentReader]) -> CodecReader
     return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(segment_readers))).reader())
 
 
-def make_random_document(rng: Random, path: str, sections: int) -> IndexedDocument:
+def make_random_document(rng: Random, path: str, section_count: int) -> IndexedDocument:
     """Return a document whose sections have a few words each; most words are frequent, some are rare."""
     lines = [f"# {' '.join(rng.choices(WORDS, k=rng.randint(1, 3)))}"] if rng.random() < 0.9 else []
-    for _ in range(sections):
+    for _ in range(section_count):
         depth = rng.choice(("##", "###"))
         lines += [
             "",
             f"{depth} {rng.choice(WORDS)}",
             "",
-            *(_random_word(rng) for _ in range(rng.randrange(8))),
+            *(_choose_random_word(rng) for _ in range(rng.randrange(8))),
         ]
     tags = rng.sample(TAGS, rng.randrange(3))
     return make_document(path, "\n".join(lines), type=rng.choice((None, *TYPES)), tags=tags)
 
 
-def _random_word(rng: Random) -> str:
+def _choose_random_word(rng: Random) -> str:
     return rng.choice(WORDS) if rng.random() < 0.8 else f"rare{rng.randrange(40)}"
 
 
@@ -135,7 +135,7 @@ def make_random_query(rng: Random) -> Query:
         excluded=tuple(rng.choices(TERMS, k=rng.random() < 0.2)),
         phrases=phrases,
         filters=filters,
-        path=rng.choice(PATTERNS) if rng.random() < 0.25 else None,
+        path=rng.choice(PATH_FILTERS) if rng.random() < 0.25 else None,
         phrases_first=bool(phrases) and rng.random() < 0.5,
         scored_phrases=tuple(filter(can_be_scored, scored_phrases)),
         name_parts=frozenset(rng.sample(words, rng.randint(0, len(words)))),

@@ -46,7 +46,7 @@ class History:
     `documents` contains the documents of the last commit, `blobs` the bytes of the documents of all commits.
     """
 
-    name: str
+    engine_name: str
     folder: Path
     tip: str | None = None
     documents: dict[str, IndexedDocument | UnreadableDocument] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class History:
 
     def open(self) -> Engine:
         """Open the engine as another process does."""
-        return ENGINES[self.name](self.folder, self.read)
+        return ENGINES[self.engine_name](self.folder, self.read)
 
     def read(self, record: SectionRecord) -> bytes:
         return self.blobs[record.blob][record.body : record.end]

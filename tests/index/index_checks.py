@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
-from index.storage.manifest import read_manifest
+from index.storage.manifest import read_index_manifest
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
@@ -87,7 +87,7 @@ def list_orphans(repo: Repo) -> list[str]:
     An index that is not closed writes `metadata.json` in a thread, up to half a second later. The lock of
     that file excludes such a thread.
     """
-    manifest = read_manifest(find_index_folder(repo))
+    manifest = read_index_manifest(find_index_folder(repo))
     with hold_lock(find_location_folder(repo) / "metadata-lock", 60):
         location_names = [entry.name for entry in find_location_folder(repo).iterdir()]
     index_names = [entry.name for entry in find_index_folder(repo).iterdir()]

@@ -23,7 +23,7 @@ from index.conditions import (
 )
 from index.documents import IndexedDocument
 from index.port import Query
-from tests.index.documents import PATTERNS, WORDS, make_random_document, make_random_query
+from tests.index.documents import PATH_FILTERS, WORDS, make_random_document, make_random_query
 
 DAYS = ("0999-12-31", "2025-12-31", "2026-01-01", "2026-01-31", "2026-02-01")
 FIELDS: tuple[WordField, ...] = ("text", "text", "title", "heading")
@@ -32,11 +32,11 @@ MISSPELT_WORDS = ("alpah", "bta", "gamma", "gmma", "delt", "omegas", "nowhere", 
 VALUES = ("guide", "NOTE", "network", "N", "g", "é", "nothing", "s")
 
 
-def make_random_dated_document(rng: Random, path: str, sections: int) -> IndexedDocument:
+def make_random_dated_document(rng: Random, path: str, section_count: int) -> IndexedDocument:
     """Return a document like `make_random_document`, with up to two dates."""
     keys = rng.sample(("created", "updated", "a.b"), rng.randrange(3))
     return replace(
-        make_random_document(rng, path, sections), dates={key: rng.choice(DAYS) for key in sorted(keys)}
+        make_random_document(rng, path, section_count), dates={key: rng.choice(DAYS) for key in sorted(keys)}
     )
 
 
@@ -67,7 +67,7 @@ def make_random_condition(rng: Random, depth: int = 3) -> Condition:
             key = rng.choice(("created", "updated", "a.b", "none"))
             return HasDate(key, rng.choice((None, first)), rng.choice((None, last)), key)
         case 6:
-            return IsUnder(path := rng.choice(PATTERNS), path)
+            return IsUnder(path := rng.choice(PATH_FILTERS), path)
         case 7:
             return Negation(make_random_condition(rng, depth - 1))
         case _:

@@ -1,7 +1,7 @@
 """A reference engine that scores every section for every query in simple Python.
 
-The tests compare the results of other engines with its results. All engines have the same code for the score
-of a term in a section and of a title, for the analysis of words, and for the check of phrases.
+The tests compare the results of other engines with its results. All engines share the code for the analysis
+of words, for the check of phrases, and for the scores of terms and titles.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from index.port import (
     State,
 )
 from index.ranking import bm25
-from index.spelling import is_word, stem_all_edits
+from index.spelling import can_check_spelling, stem_all_edits
 from workspace.document.sections import Section
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A section in the index, and the weights of its terms."""
+    """An indexed section, and the weight of each of its terms."""
 
     document: IndexedDocument
     section: Section
@@ -82,8 +82,8 @@ class RankedSection(NamedTuple):
 POINTS_PER_SCORE = 4 * 2**32
 """The number of points of a score of 1; a quarter of a weight is then a whole number of points."""
 
-MAX_READ = 500
-"""The maximum number of sections that are read for phrases, and again for scored phrases."""
+MAX_READ_SECTIONS = 500
+"""The maximum number of sections that are read for the required phrases, and also for the scored phrases."""
 
 
 def make_entries(document: IndexedDocument) -> list[Entry]:
@@ -92,10 +92,10 @@ def make_entries(document: IndexedDocument) -> list[Entry]:
 
 
 def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[RankedSection], bool]:
-    """Return all results of a query, and True if phrases were checked only for some of them.
+    """Return all results of a query, and True if phrases were checked in only some of the candidates.
 
-    Phrases are checked only in the best `MAX_READ` candidates. The results are complete if these candidates
-    contain `depth` hits, and if all candidates of the scored phrases are read.
+    Phrases are checked only in the best `MAX_READ_SECTIONS` candidates. The results are complete if these
+    candidates contain `depth` hits, and if all candidates of the scored phrases are read.
     """
     section_count = len(entries)
     average_length = bm25.compute_average_length(sum(entry.length for entry in entries), section_count)
@@ -113,7 +113,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     scored_phrases: list[tuple[int, Mapping[tuple[str, str], int]]] = []
     has_unread = False
     for words in query.scored_phrases:
-        max_entries = MAX_READ // len(query.scored_phrases)
+        max_entries = MAX_READ_SECTIONS // len(query.scored_phrases)
         read_entries = candidates = [
             entry for entry in entries if entry.terms.keys() >= set(find_required_terms(words))
         ]
@@ -146,8 +146,8 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     hits = sorted(filter(is_hit, scored_items), key=_sort_key)
     is_partial = False
     if query.phrases:
-        passing_items = [item for item in hits[:MAX_READ] if _has_phrases(item.entry, query)]
-        is_partial = len(hits) > MAX_READ and len(passing_items) < depth
+        passing_items = [item for item in hits[:MAX_READ_SECTIONS] if _has_phrases(item.entry, query)]
+        is_partial = len(hits) > MAX_READ_SECTIONS and len(passing_items) < depth
         hits = passing_items
 
     def compute_title_gain(item: RankedSection) -> int:
@@ -161,16 +161,17 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
             bm25.compute_title_gain(item.points, matched_weight, sum(title.values())) if matched_weight else 0
         )
 
-    top = [
-        RankedSection(item.entry, item.points + compute_title_gain(item)) for item in _add_bonus(hits[:50])
+    top_items = [
+        RankedSection(item.entry, item.points + compute_title_gain(item))
+        for item in _add_document_bonus(hits[:50])
     ]
-    results = sorted(top, key=_sort_key) + hits[50:]
+    results = sorted(top_items, key=_sort_key) + hits[50:]
     if query.phrases and query.phrases_first:
         hits_by_words, _ = rank(entries, replace(query, phrases=()), depth)
         added_points = hits_by_words[0].points if hits_by_words else 0
         ranked_addresses = {item.entry.address for item in results}
-        lifted_items = [RankedSection(item.entry, item.points + added_points) for item in results]
-        results = lifted_items + [
+        raised_items = [RankedSection(item.entry, item.points + added_points) for item in results]
+        results = raised_items + [
             item for item in hits_by_words if item.entry.address not in ranked_addresses
         ]
     return results, is_partial or has_unread
@@ -225,15 +226,19 @@ def _compute_phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
     return make_phrase_weigher(words, lambda _: entry.document.text(entry.section))(entry.record)
 
 
-def _add_bonus(top: list[RankedSection]) -> list[RankedSection]:
+def _add_document_bonus(top_items: list[RankedSection]) -> list[RankedSection]:
     def compute_bonus(item: RankedSection) -> int:
         document_points = sorted(
-            (other_item.points for other_item in top if other_item.entry.document is item.entry.document),
+            (
+                other_item.points
+                for other_item in top_items
+                if other_item.entry.document is item.entry.document
+            ),
             reverse=True,
         )
         return sum(document_points[1:3]) // 4
 
-    return [RankedSection(item.entry, item.points + compute_bonus(item)) for item in top]
+    return [RankedSection(item.entry, item.points + compute_bonus(item)) for item in top_items]
 
 
 class ReferenceEngine:
@@ -301,9 +306,9 @@ class ReferenceEngine:
         if generation not in (None, str(self._generation)):
             raise GenerationGone("the results belong to another generation")
         end = offset + limit
-        results, is_partial = rank(self._entries(), query, max(50, end + 1))
+        results, is_partial = rank(self._list_entries(), query, max(50, end + 1))
         hits = tuple(ScoredSection(item.entry.record, item.score) for item in results[offset:end])
-        absent_terms = query.terms.keys() - {term for entry in self._entries() for term in entry.terms}
+        absent_terms = query.terms.keys() - {term for entry in self._list_entries() for term in entry.terms}
         return Results(
             hits,
             len(results) > end,
@@ -314,12 +319,14 @@ class ReferenceEngine:
         )
 
     def values(self, key: str) -> Mapping[str, int]:
-        return Counter(value for entry in self._entries() for value in entry.document.facets.get(key, ()))
+        return Counter(
+            value for entry in self._list_entries() for value in entry.document.facets.get(key, ())
+        )
 
     def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
-        if not is_word(word):
+        if not can_check_spelling(word):
             return ()
-        counts = Counter(term for entry in self._entries() for term in entry.terms)
+        counts = Counter(term for entry in self._list_entries() for term in entry.terms)
         own_term, terms_one_edit_away = stem(word), stem_all_edits(word)
         all_distances = {
             term: 1 if term in terms_one_edit_away else count_edits_between(own_term, term)
@@ -338,13 +345,15 @@ class ReferenceEngine:
     def close(self) -> None:
         """Do nothing, because no file is open."""
 
-    def _entries(self) -> list[Entry]:
+    def _list_entries(self) -> list[Entry]:
         return [entry for entries in self._entries_by_path.values() for entry in entries]
 
     def _set_state(self, commit: str | None, unreadable: Mapping[str, str]) -> State:
-        entries = self._entries()
+        entries = self._list_entries()
         length = sum(entry.length for entry in entries)
-        files = len(self._entries_by_path) + len(unreadable)
-        self._state = State(commit, files, len(entries), length, "2026-01-01T00:00:00Z", dict(unreadable))
+        file_count = len(self._entries_by_path) + len(unreadable)
+        self._state = State(
+            commit, file_count, len(entries), length, "2026-01-01T00:00:00Z", dict(unreadable)
+        )
         self._generation += 1
         return self._state

@@ -1,7 +1,7 @@
 """The operators of a query, evaluated section by section in simple Python to check the real evaluation.
 
-Both evaluations have the same code for the analysis of words and the check of phrases and globs. The score
-of a term is computed by `tests.index.reference`.
+Both evaluations share the code for the analysis of words and the check of phrases. Paths are matched and
+scores are computed by `tests.index.reference`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from index.conditions import (
 )
 from index.phrases import Phrases
 from index.port import Query
-from index.spelling import is_word, stem_all_edits
+from index.spelling import can_check_spelling, stem_all_edits
 from tests.index import reference
 from tests.index.reference import Entry, RankedSection, count_edits_between
 
@@ -45,7 +45,7 @@ class OperatorEntry(Entry):
 
 
 def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[RankedSection], bool]:
-    """Return all results of a query, and True if phrases were checked only for some of them."""
+    """Return all results of a query, and True if phrases were checked in only some of the candidates."""
     term_sets = [expand(entries, part) for part in query.expansions]
     extended_entries = [_extend(entry, query.condition, term_sets) for entry in entries]
     terms = {**query.terms, **{_make_expansion_term(number): 1 for number in range(len(term_sets))}}
@@ -68,7 +68,7 @@ def _extend(entry: Entry, condition: Condition | None, term_sets: Sequence[froze
 
 
 def expand(entries: Sequence[Entry], part: HasPrefix | HasSimilarWord) -> frozenset[str]:
-    """Return the terms of the sections that a prefix or a similar word matches."""
+    """Return the terms of all sections that match a prefix or a similar word."""
     all_terms = {term for entry in entries for term in get_field_terms(entry, part.field)}
     return frozenset(term for term in all_terms if matches_term(part, term))
 
@@ -77,7 +77,7 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
     if isinstance(part, HasPrefix):
         return term.startswith(part.prefix) or term == stem(part.prefix)
     own_term = stem(part.word)
-    if term == own_term or not is_word(part.word):
+    if term == own_term or not can_check_spelling(part.word):
         return term == own_term
     has_prefix = term.startswith(own_term[:2])
     return term in stem_all_edits(part.word) or (
@@ -86,7 +86,7 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
 
 
 def get_field_terms(entry: Entry, field: str) -> Mapping[str, int]:
-    """Return the terms of a field: of the words of a section, the title of its document, or its heading."""
+    """Return the terms of the document's title, of the section's heading, or else of the whole section."""
     match field:
         case "title":
             return count_heading_terms(entry.document.title[:MAX_HEADING_ABOVE_LENGTH])

@@ -8,13 +8,13 @@ from contextlib import suppress
 
 import pytest
 
-from index.phrases import Phrases, split_words
+from index.phrases import Phrases, split_phrase_words
 from index.port import QueryTooBroad
 from index.query import MAX_CHARACTERS, EmptyQuery, parse_query
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 
-FAMILIES = loop_over("family", ADVERSARIAL_QUERIES.values(), ids=ADVERSARIAL_QUERIES.keys())
+loop_over_queries = loop_over("make_query", ADVERSARIAL_QUERIES.values(), ids=ADVERSARIAL_QUERIES.keys())
 
 
 def measure_seconds(call: Callable[[], object]) -> float:
@@ -42,35 +42,35 @@ def parse_text(text: str) -> None:
 
 
 @pytest.mark.growth
-@FAMILIES
-def test_parsing_an_adversarial_query_takes_linear_time(family: Callable[[int], str]) -> None:
-    long = family(MAX_CHARACTERS)[: MAX_CHARACTERS - 1]
+@loop_over_queries
+def test_parsing_an_adversarial_query_takes_linear_time(make_query: Callable[[int], str]) -> None:
+    long = make_query(MAX_CHARACTERS)[: MAX_CHARACTERS - 1]
     short = long[: len(long) // 4]
     assert is_linear(lambda: parse_text(long), lambda: parse_text(short))
 
 
 @pytest.mark.growth
-@FAMILIES
-def test_parsing_an_adversarial_query_takes_milliseconds(family: Callable[[int], str]) -> None:
-    text = family(MAX_CHARACTERS)[:MAX_CHARACTERS]
+@loop_over_queries
+def test_parsing_an_adversarial_query_takes_milliseconds(make_query: Callable[[int], str]) -> None:
+    text = make_query(MAX_CHARACTERS)[:MAX_CHARACTERS]
     parse_text(text)
     assert measure_seconds(lambda: parse_text(text)) < 0.05
 
 
 @pytest.mark.growth
-@FAMILIES
-def test_query_over_the_limit_is_refused_without_parsing(family: Callable[[int], str]) -> None:
-    refused_text, longest_text = family(1_000_000), "w" * MAX_CHARACTERS
+@loop_over_queries
+def test_query_over_the_limit_is_refused_without_parsing(make_query: Callable[[int], str]) -> None:
+    refused_text, longest_text = make_query(1_000_000), "w" * MAX_CHARACTERS
     assert is_linear(lambda: parse_text(refused_text), lambda: parse_text(longest_text))
 
 
 @pytest.mark.growth
-@FAMILIES
-def test_phrase_search_in_adversarial_text_takes_linear_time(family: Callable[[int], str]) -> None:
-    phrase = Phrases.of([split_words("a b"), split_words("word other word")])
+@loop_over_queries
+def test_phrase_search_in_adversarial_text_takes_linear_time(make_query: Callable[[int], str]) -> None:
+    phrase = Phrases.of([split_phrase_words("a b"), split_phrase_words("word other word")])
 
     def search(size: int) -> Callable[[], object]:
-        text = family(size).encode("utf-8", "replace")
+        text = make_query(size).encode("utf-8", "replace")
         return lambda: phrase.occur_in("a b", text)
 
     assert is_linear(search(20_000), search(5_000))

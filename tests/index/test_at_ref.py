@@ -12,7 +12,7 @@ import pytest
 
 from index import overlays, source
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import FrozenIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
@@ -74,7 +74,7 @@ class RandomHistory:
     def write(self, commit_count: int) -> None:
         """Add random commits to the branch."""
         for _ in range(commit_count):
-            self.commit(self._changes())
+            self.commit(self._make_changes())
 
     def commit(self, changes: Mapping[str, bytes | None], *, is_root: bool = False) -> str:
         """Make a commit that sets files, or removes them with None; with `is_root` it has no parent."""
@@ -88,7 +88,7 @@ class RandomHistory:
         move_branch(self._repo, commit)
         return commit
 
-    def _changes(self) -> dict[str, bytes | None]:
+    def _make_changes(self) -> dict[str, bytes | None]:
         rng = self._rng
         changes: dict[str, bytes | None] = {}
         for _ in range(rng.randint(1, 3)):
@@ -101,22 +101,22 @@ class RandomHistory:
                     changes[f"{folder}{rng.choice('abcdef')}{rng.randrange(4)}.md"] = self._files[old_path]
                     changes[old_path] = None
                 case 2:
-                    changes[f"{folder}.taxonomy.toml"] = self._manifest()
+                    changes[f"{folder}.taxonomy.toml"] = self._make_manifest()
                 case 3 if rng.random() < 0.4:
                     changes["docyard.toml"] = rng.choice(SETTINGS).encode()
                 case _:
-                    changes[f"{folder}{rng.choice('abcdef')}.md"] = self._document()
+                    changes[f"{folder}{rng.choice('abcdef')}.md"] = self._make_document()
         self._files |= {path: data for path, data in changes.items() if data and path.endswith(".md")}
         self._files = {path: data for path, data in self._files.items() if changes.get(path, b"")}
         return changes
 
-    def _manifest(self) -> bytes | None:
+    def _make_manifest(self) -> bytes | None:
         rng = self._rng
         override = f"[[override]]\nmatch = '[abc]*'\nmetadata = {{ scope = '{rng.choice('xy')}' }}\n"
         manifest = f"[metadata]\nlanguage = '{rng.choice(('go', 'c'))}'\n" + rng.choice(("", override))
         return rng.choice((manifest.encode(), manifest.encode(), b"[broken", None))
 
-    def _document(self) -> bytes:
+    def _make_document(self) -> bytes:
         rng = self._rng
         front_matter = ""
         if rng.random() < 0.5:
@@ -203,8 +203,8 @@ def test_search_at_old_commits_equals_a_fresh_index(
     max_overlays: int,
 ) -> None:
     """Run with few and many segments, few and many cached overlays, and full and incremental indexing."""
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", max_small_sections)
-    monkeypatch.setattr(source, "_MAX_INCREMENTAL", max_incremental)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", max_small_sections)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL_DOCUMENTS", max_incremental)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", max_overlays)
     compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=1)
 
@@ -214,7 +214,7 @@ def test_search_at_old_commits_equals_a_fresh_index(
 def test_search_at_every_commit_equals_a_fresh_index(
     repo: Repo, search_new_index: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", 20)
     compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=30)
 
 
@@ -222,7 +222,7 @@ def test_segment_with_two_readers_has_the_sections_of_both(
     repo: Repo, search_new_index: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Search commits for which the index and an earlier overlay share a segment, with other documents."""
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", 20)
     compare_with_new_index(repo, search_new_index, seed=5, commit_count=10, refs_per_round=30)
 
 
@@ -353,7 +353,7 @@ def test_full_index_of_a_commit_reuses_unchanged_documents(
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
     index.update_to_tip()
     assert find_progress_totals(index, "errors", first_commit) == []
-    monkeypatch.setattr(source, "_MAX_INCREMENTAL", 1)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL_DOCUMENTS", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
     index.update_to_tip()
     assert find_progress_totals(index, "errors", "HEAD~1") == []
@@ -453,11 +453,11 @@ def test_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
     old_commit = repo.head()
     repo.commit({"guides/retries.md": "# Retries\n\nOther words.\n"})
     chunk = index.search("exponential", ref=old_commit).hits[0].chunk_id
-    passage = index.get(chunk, ref=old_commit)
+    passage = index.read_passage(chunk, ref=old_commit)
     assert (passage.commit, passage.move) == (old_commit, None)
     assert "exponential backoff" in passage.target.text
     with pytest.raises(ChunkNotFound):
-        index.get(chunk)
+        index.read_passage(chunk)
 
 
 def test_unknown_ref_raises_ref_not_found(index: SearchIndex) -> None:
@@ -466,7 +466,7 @@ def test_unknown_ref_raises_ref_not_found(index: SearchIndex) -> None:
 
 
 def test_artifact_is_searched_at_its_commit_only(artifact: Path, key: bytes, repo: Repo) -> None:  # noqa: F811
-    index = FrozenIndex(open_artifact(artifact, key))
+    index = ArtifactSearchIndex(open_artifact(artifact, key))
     page = index.search("errors")
     assert index.search("errors", ref=repo.head()) == page
     with pytest.raises(RefNotFound):

@@ -248,17 +248,17 @@ def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str
 
 
 class _MakeFolderOnUnpickling:
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
-        return os.mkdir, (str(self.file),)
+        return os.mkdir, (str(self.folder),)
 
 
 def test_planted_index_is_never_unpickled(
     open_index: OpenIndex, repo: Repo, tmp_path: Path, temporary_key_file: Path
 ) -> None:
-    """Plant an index, and change the key, so that its pointer has the seal of another key."""
+    """Write pickles into an index, and change the key, so that the index has the seal of another key."""
     open_index().update_to_tip()
     old_folder, marker_folder = find_index_folder(repo), tmp_path / "marked"
     (old_folder / "_MAIN_1.toc").write_bytes(pickle.dumps(_MakeFolderOnUnpickling(marker_folder)))

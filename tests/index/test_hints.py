@@ -229,10 +229,10 @@ def test_most_words_with_one_typo_are_corrected(index: SearchIndex) -> None:
 
 
 class ChangingLiveIndex:
-    """A live index of a branch that gets commits while the hint of a search is computed."""
+    """A live index of a branch that gets `commit_count` commits while the hint of a search is computed."""
 
-    def __init__(self, index: SearchIndex, repo: Repo, commits: int) -> None:
-        self._live, self._repo, self._remaining_commits = index._live, repo, commits
+    def __init__(self, index: SearchIndex, repo: Repo, commit_count: int) -> None:
+        self._live, self._repo, self._remaining_commits = index._live, repo, commit_count
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._live, name)

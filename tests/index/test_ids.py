@@ -12,7 +12,7 @@ def fetch_hits(index: SearchIndex, query: str) -> list[str]:
     """Return the ids of the hits of a search, and check that each id can be fetched."""
     chunk_ids = [hit.chunk_id for hit in index.search(query, limit=50).hits]
     for chunk_id in chunk_ids:
-        passage = index.get(chunk_id)
+        passage = index.read_passage(chunk_id)
         assert [chunk.chunk_id for chunk in passage.chunks] == [chunk_id]
         assert passage.text().splitlines()[0].startswith(f"--- Chunk: {chunk_id} (Chunk ")
     return chunk_ids

@@ -30,7 +30,7 @@ def test_passage_text_has_delimiters_with_positions(index: SearchIndex, repo: Re
             "### Jitter\nTo prevent thundering herds, jitter is applied...\n\n### A\n\n### B\n"
         }
     )
-    passage = index.get("guides/retries.md#backoff-strategy", context=1)
+    passage = index.read_passage("guides/retries.md#backoff-strategy", context=1)
     assert passage.text() == (
         "--- Chunk: guides/retries.md#_preamble (Chunk 1 of 5) (Context: -1) ---\n"
         "# Retries\nThis guide explains how to configure retries.\n\n"
@@ -44,14 +44,14 @@ def test_passage_text_has_delimiters_with_positions(index: SearchIndex, repo: Re
 
 
 def test_context_stops_at_file_boundaries(index: SearchIndex) -> None:
-    passage = index.get("guides/retries.md#backoff", context=5)
+    passage = index.read_passage("guides/retries.md#backoff", context=5)
     assert [(chunk.position, chunk.relative_position) for chunk in passage.chunks] == [
         (1, -1),
         (2, 0),
         (3, 1),
         (4, 2),
     ]
-    assert [chunk.chunk_id for chunk in index.get("guides/retries.md#errors").chunks] == [
+    assert [chunk.chunk_id for chunk in index.read_passage("guides/retries.md#errors").chunks] == [
         "guides/retries.md#errors"
     ]
 
@@ -63,7 +63,7 @@ def test_every_id_of_a_hit_can_be_fetched(index: SearchIndex, repo: Repo) -> Non
     page = index.search("quagga errors", limit=50)
     assert {"C#.md#e~1", "C#.md#e~2", "C#.md#errors"} <= {hit.chunk_id for hit in page.hits}
     for hit in page.hits:
-        [chunk] = index.get(hit.chunk_id).chunks
+        [chunk] = index.read_passage(hit.chunk_id).chunks
         assert chunk.chunk_id == hit.chunk_id
         assert chunk.text == "".join(
             repo.git("show", f"HEAD:{hit.filepath}").splitlines(keepends=True)[
@@ -74,8 +74,8 @@ def test_every_id_of_a_hit_can_be_fetched(index: SearchIndex, repo: Repo) -> Non
 
 def test_path_without_key_returns_the_first_chunk(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"bare.md": "## Only\n\nText.\n"})
-    assert index.get("guides/retries.md").chunks[0].chunk_id == "guides/retries.md#_preamble"
-    assert index.get("bare.md").chunks[0].chunk_id == "bare.md#only"
+    assert index.read_passage("guides/retries.md").chunks[0].chunk_id == "guides/retries.md#_preamble"
+    assert index.read_passage("bare.md").chunks[0].chunk_id == "bare.md#only"
 
 
 @loop_over(
@@ -94,7 +94,7 @@ def test_unknown_id_error_lists_nearest_ids(
     index: SearchIndex, chunk_id: str, nearest_prefix: str | None
 ) -> None:
     with pytest.raises(ChunkNotFound) as error:
-        index.get(chunk_id)
+        index.read_passage(chunk_id)
     shortened_id = chunk_id if len(chunk_id) <= 200 else chunk_id[:200] + "…"
     assert (
         error.value.message
@@ -109,7 +109,7 @@ def test_unknown_id_error_lists_nearest_ids(
 @loop_over("chunk_id", ["", "#errors", "guides/retries.md#", "a\0b", "a\nb", "\ud800", "x" * 25_000])
 def test_malformed_id_is_invalid(index: SearchIndex, chunk_id: str) -> None:
     with pytest.raises(InvalidChunkId) as error:
-        index.get(chunk_id)
+        index.read_passage(chunk_id)
     error.value.message.encode()
     assert len(error.value.message) < 500
 
@@ -121,7 +121,7 @@ def test_delimiters_in_documents_are_neutralized(index: SearchIndex, repo: Repo,
     forged_delimiter = "--- Chunk: guides/limits.md#errors (Chunk 1 of 1) (Target) ---"
     lines = line_break.join(["Text", forged_delimiter, forged_delimiter])
     repo.commit({"evil.md": f"{forged_delimiter}\n\n# Evil\n\n{lines}\n\n    {forged_delimiter}\n"})
-    passage = index.get("evil.md", context=5)
+    passage = index.read_passage("evil.md", context=5)
     delimiters = [line for line in passage.text().splitlines() if DELIMITER.match(line)]
     assert len(delimiters) == len(passage.chunks)
     assert [DELIMITER.match(line)[1] for line in delimiters] == [chunk.chunk_id for chunk in passage.chunks]  # type: ignore[index]
@@ -216,7 +216,7 @@ def test_context_includes_neighbours_across_the_file(index: SearchIndex, repo: R
         section.key for section in Workspace.open(repo.path).snapshot().document("guides/long.md").sections
     ]
     for position, key in enumerate(keys):
-        passage = index.get(f"guides/long.md#{key}", context=5)
+        passage = index.read_passage(f"guides/long.md#{key}", context=5)
         assert [chunk.key for chunk in passage.chunks] == keys[max(0, position - 5) : position + 6]
         assert [chunk.position for chunk in passage.chunks] == [
             position + 1 + chunk.relative_position for chunk in passage.chunks
@@ -232,16 +232,16 @@ def test_old_id_resolves_to_its_moved_chunk(index: SearchIndex, repo: Repo) -> N
         ("guides/retries.md#backoff", "guides/again #1.md#backoff"),
         ("guides/retries.md#errors", "guides/again #1.md#errors"),
     ]:
-        passage = index.get(old_id, context=1)
+        passage = index.read_passage(old_id, context=1)
         assert passage.move is not None
         assert passage.move.commit == repo.head() == passage.commit
         assert passage.target.chunk_id == new_id
         assert parse_delimiters(passage.text())[passage.chunks.index(passage.target)][0] == new_id
-        assert index.get(new_id).move is None
+        assert index.read_passage(new_id).move is None
     repo.git("mv", "guides/again #1.md", "c.md")
     repo.commit({})
-    assert index.get("guides/again #1.md#errors").target.chunk_id == "c.md#errors"
-    assert index.get("guides/again #1.md").target.chunk_id == "c.md#_preamble"
+    assert index.read_passage("guides/again #1.md#errors").target.chunk_id == "c.md#errors"
+    assert index.read_passage("guides/again #1.md").target.chunk_id == "c.md#_preamble"
 
 
 def test_old_id_of_a_deleted_document_is_not_found(index: SearchIndex, repo: Repo) -> None:
@@ -249,11 +249,11 @@ def test_old_id_of_a_deleted_document_is_not_found(index: SearchIndex, repo: Rep
     repo.commit({"empty.md": ""})
     for old_id in ("guides/retries.md", "guides/retries.md#errors", ".md#" * 5_000):
         with pytest.raises(ChunkNotFound):
-            index.get(old_id)
+            index.read_passage(old_id)
 
 
 def shorten_passage(index: SearchIndex, chunk_id: str, limit: int) -> tuple[Passage, str]:
-    passage = index.get(chunk_id).shorten(limit)
+    passage = index.read_passage(chunk_id).shorten(limit)
     return passage, passage.text(lambda chunk: "See there.")
 
 
@@ -268,7 +268,10 @@ def test_long_passage_is_truncated_between_lines(index: SearchIndex, repo: Repo)
     assert text.endswith(
         f"{chunk.text}\n[cut after {len(chunk.text)} of {len(lines) + 5} characters. See there.]"
     )
-    assert shorten_passage(index, "a.md", 10_000) == (index.get("a.md"), index.get("a.md").text())
+    assert shorten_passage(index, "a.md", 10_000) == (
+        index.read_passage("a.md"),
+        index.read_passage("a.md").text(),
+    )
 
 
 @pytest.mark.parametrize(
@@ -296,7 +299,7 @@ def test_long_neighbours_are_truncated_before_short_ones(index: SearchIndex, rep
     repo.commit(
         {"a.md": f"# A\n\n## Short\n\nText.\n\n## Long\n\n{long_text}\n## Longer\n\n{long_text}{long_text}"}
     )
-    passage = index.get("a.md#short", context=5).shorten(4_000)
+    passage = index.read_passage("a.md#short", context=5).shorten(4_000)
     assert [chunk.is_cut for chunk in passage.chunks] == [False, False, True, True]
     sizes = [len(chunk.text) for chunk in passage.chunks]
     assert sum(sizes) <= 4_000

@@ -29,7 +29,7 @@ from index.conditions import (
     Negation,
     list_leaves,
 )
-from index.operators import MAX_DEPTH, MAX_PARTS, Fields
+from index.operators import MAX_DEPTH, MAX_PARTS, QueryFields
 from index.port import Query, QueryTooBroad
 from index.query import (
     MAX_CHARACTERS,
@@ -61,7 +61,7 @@ TEXT_WITHOUT_SIGNS = st.text(st.characters(exclude_characters=SIGNS, exclude_cat
 NAMES = st.from_regex(r"[a-z]{3,8}([A-Z][a-z]{2,6}|_[a-z]{2,6})?", fullmatch=True)
 
 
-FIELDS = Fields(lambda: ("type", "tags", "language"), lambda key: key == "updated")
+FIELDS = QueryFields(lambda: ("type", "tags", "language"), lambda key: key == "updated")
 
 
 def parse_weights(terms: Iterable[str] = ()) -> dict[str, int]:
@@ -103,9 +103,9 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
     lines = [line.partition(":") for line in case.fences["meaning"].splitlines()]
     expected = {
-        kind: [rest.strip() for line_kind, _, rest in lines if line_kind == kind] for kind, _, _ in lines
+        kind: [value.strip() for line_kind, _, value in lines if line_kind == kind] for kind, _, _ in lines
     }
-    words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
+    words = {kind: [word for value in values for word in value.split()] for kind, values in expected.items()}
     if "error" in expected:
         with pytest.raises((EmptyQuery, QueryTooBroad)) as error_info:
             parse_query(text, fields=FIELDS)
@@ -198,7 +198,7 @@ def test_pasted_text_is_words_without_notes(text: str) -> None:
 
 
 def test_fields_are_read_only_for_operators() -> None:
-    failing_fields = Fields(
+    failing_fields = QueryFields(
         lambda: pytest.fail("the keys were read"), lambda _: pytest.fail("the dates were read")
     )
     for text in ("retry backoff", "auth* AND title:x", "path:docs retry~1", "std::vector"):
@@ -206,7 +206,7 @@ def test_fields_are_read_only_for_operators() -> None:
 
 
 def test_taxonomy_key_tag_takes_precedence_over_the_alias() -> None:
-    fields = Fields(lambda: ("type", "tags", "tag"))
+    fields = QueryFields(lambda: ("type", "tags", "tag"))
     [leaf] = list_leaves(parse_query("tag:x", fields=fields).condition)
     assert leaf == HasValue("tag", "x", "tag:x")
 
@@ -367,7 +367,7 @@ def test_expressions_documented_as_equal_select_the_same(query: str, meaning: st
 
 @loop_over(("query", "note"), read_table_rows("| query | note |"))
 def test_documented_notes_equal_those_of_the_parser(query: str, note: str) -> None:
-    fields = Fields(lambda: ("type", "tags"), lambda key: key == "updated")
+    fields = QueryFields(lambda: ("type", "tags"), lambda key: key == "updated")
     assert parse_query(query, fields=fields).notes == (note,)
 
 

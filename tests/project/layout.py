@@ -1,8 +1,8 @@
 """The layout of the packages; `python -m tests.project.layout` prints it.
 
-The layout of a package consists of its number of modules, the median and the longest file in lines, the
-largest folder, import cycles between folders or modules, and imports of higher layers of `pyproject.toml`.
-Late and type-only imports are included.
+The layout of a package is its number of modules, the median and the maximum length of its files, and its
+largest folder. It also contains import cycles between folders or modules, and imports of higher layers of
+`pyproject.toml`. Late and type-only imports are included.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def find_docstring_differences(package: str) -> Mapping[Path, set[str]]:
 def find_self_importing_folders(package: str) -> set[str]:
     """Return the folders whose `__init__.py` imports modules of the folder.
 
-    If one thread imports such a folder while another imports one of its modules, each waits for the other,
-    and Python raises an ImportError in one of them.
+    If one thread imports such a folder while another imports one of its modules, each waits for the other.
+    Python then raises an ImportError in one of them.
     """
     importing_folders = set()
     for path in sorted((ROOT / package).rglob("__init__.py")):

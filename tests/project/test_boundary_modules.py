@@ -66,12 +66,12 @@ BOUNDARIES_BY_LIBRARY = {
 pytestmark = pytest.mark.smoke
 
 # A module without a match uses no outside library. The last alternative matches a relative import.
-WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in BOUNDARY_MODULES)
-OUTSIDE_NAME = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
+OUTSIDE_WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in BOUNDARY_MODULES)
+OUTSIDE_NAME = re.compile(rf"\b(?:{OUTSIDE_WORDS})\b|^\s*from\s*\.", re.MULTILINE)
 
 
 def read_modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the modules that may use an outside library, because a parse of all modules would be slow."""
+    """Yield the path and tree of each module that may use an outside library; do not parse other modules."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
@@ -81,37 +81,37 @@ def read_modules() -> Iterator[tuple[str, ast.Module]]:
 
 def find_used_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield the dotted name and line of each import, and of each attribute of an imported name."""
-    names: dict[str, str] = {}
+    imported_names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                names[alias.asname or alias.name.partition(".")[0]] = (
+                imported_names[alias.asname or alias.name.partition(".")[0]] = (
                     alias.name if alias.asname else alias.name.partition(".")[0]
                 )
                 yield alias.name, node.lineno
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:
-                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                imported_names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 yield f"{node.module}.{alias.name}", node.lineno
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            dotted_name = resolve_attribute(node, names)
+            dotted_name = resolve_attribute(node, imported_names)
             if dotted_name:
                 yield dotted_name, node.lineno
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            function_name = resolve_attribute(node.func, names) or getattr(node.func, "id", "")
+            function_name = resolve_attribute(node.func, imported_names) or getattr(node.func, "id", "")
             if function_name in ("__import__", "importlib.import_module") and isinstance(
                 node.args[0].value, str
             ):
                 yield node.args[0].value, node.lineno
 
 
-def resolve_attribute(node: ast.expr, names: dict[str, str]) -> str | None:
+def resolve_attribute(node: ast.expr, imported_names: dict[str, str]) -> str | None:
     """Return `a.b.c` with the imported name of `a`; None for any other expression."""
     if isinstance(node, ast.Name):
-        return names.get(node.id)
+        return imported_names.get(node.id)
     if isinstance(node, ast.Attribute):
-        dotted_head = resolve_attribute(node.value, names)
+        dotted_head = resolve_attribute(node.value, imported_names)
         return f"{dotted_head}.{node.attr}" if dotted_head else None
     return None
 

@@ -17,7 +17,7 @@ _ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<sentence>.+) \| (?P<test_column>[
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
-class Row(NamedTuple):
+class ContractRow(NamedTuple):
     """A sentence of the contract, and the file and name of each of its tests."""
 
     number: int
@@ -36,9 +36,9 @@ def read_table(table: str) -> str:
     return (ROOT / "tests" / "cases" / table).read_text(encoding="utf-8")
 
 
-def read_rows(table: str) -> list[Row]:
+def read_rows(table: str) -> list[ContractRow]:
     return [
-        Row(int(row["number"]), row["sentence"], row["test_column"])
+        ContractRow(int(row["number"]), row["sentence"], row["test_column"])
         for row in _ROW.finditer(read_table(table))
     ]
 

@@ -15,7 +15,7 @@ import yaml
 
 from docyard.cli.main import docyard as group
 from tests import fork_server
-from tests.acceptance.server import serve_artifact, user_environment
+from tests.acceptance.server import build_user_environment, serve_artifact
 from tests.repositories import Repo, create_repository
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,13 +43,13 @@ class Shell:
         commands.mkdir()
         self.home.mkdir()
         for name, line in (
-            ("docyard", f'exec {shlex.join(fork_server.python_command())} -m docyard "$@"'),
+            ("docyard", f'exec {shlex.join(fork_server.build_python_command())} -m docyard "$@"'),
             ("pipx", "exit 0"),
         ):
             (commands / name).write_text(f"#!/bin/sh\n{line}\n")
             (commands / name).chmod(0o755)
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
-        self._env = {**user_environment(self.home), "PATH": path, "RUNNER_TEMP": str(self.home)}
+        self._env = {**build_user_environment(self.home), "PATH": path, "RUNNER_TEMP": str(self.home)}
 
     def run(self, script: str, **env: str) -> str:
         """Run a script that must succeed, and return its output."""
@@ -126,4 +126,4 @@ def test_documented_tools_match_the_server(shell: Shell, repo: Repo) -> None:
     shell.run("docyard build . --out ../out")
     with serve_artifact(repo.path.parent / "out", shell.home) as server:
         [sentence] = re.findall(r"The host lists (.*?)\. Every", GUIDE, re.DOTALL)
-        assert set(server.tools()) == set(re.findall(r"`(\w+)`", sentence))
+        assert set(server.list_tools()) == set(re.findall(r"`(\w+)`", sentence))

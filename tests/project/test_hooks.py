@@ -31,7 +31,14 @@ def run_hook(repo: Repo, name: str, *files: str) -> subprocess.CompletedProcess[
     command, *arguments = shlex.split(HOOKS[name]["entry"])
     assert command == "docyard"
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *arguments, *HOOKS[name].get("args", ()), *files],
+        [
+            *fork_server.build_python_command(),
+            "-m",
+            "docyard",
+            *arguments,
+            *HOOKS[name].get("args", ()),
+            *files,
+        ],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "GIT_INDEX_FILE": ".git/index"},
         capture_output=True,
@@ -113,7 +120,7 @@ def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
     process = subprocess.run(
-        [*fork_server.python_command(), "-m", *shlex.split(command)],
+        [*fork_server.build_python_command(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

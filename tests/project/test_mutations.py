@@ -10,5 +10,5 @@ def test_each_mutation_applies_to_the_code() -> None:
 
 
 def test_each_mutation_has_unique_description() -> None:
-    names = [mutation.promise for mutation in MUTATIONS]
+    names = [mutation.guarantee for mutation in MUTATIONS]
     assert len(set(names)) == len(names)

@@ -45,7 +45,7 @@ def find_identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 pass
 
 
-def find_replaced_words(source: str) -> list[tuple[str, int]]:
+def find_names_with_replaced_words(source: str) -> list[tuple[str, int]]:
     """Return the identifiers of a module that have a replaced word, with their lines."""
     return [
         (name, line)
@@ -58,9 +58,10 @@ def find_replaced_words(source: str) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
 def test_no_identifier_has_a_replaced_word(package: str) -> None:
     paths = sorted((ROOT / package).rglob("*.py"))
-    names_by_path = {str(path.relative_to(ROOT)): find_replaced_words(path.read_text()) for path in paths}
-    names = {path: names for path, names in names_by_path.items() if names}
-    assert names == {}
+    names_by_path = {
+        str(path.relative_to(ROOT)): find_names_with_replaced_words(path.read_text()) for path in paths
+    }
+    assert {path: names for path, names in names_by_path.items() if names} == {}
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
@@ -73,15 +74,15 @@ def test_no_module_name_has_a_replaced_word(package: str) -> None:
     "source", ["told = 1", "def said_at(): ...", "class LooseMend: ...", "x.kept_rows = 2"]
 )
 def test_replaced_word_is_detected(source: str) -> None:
-    assert len(find_replaced_words(source)) == 1
+    assert len(find_names_with_replaced_words(source)) == 1
 
 
 def test_identifier_without_replaced_word_is_accepted() -> None:
-    assert find_replaced_words("keep = 1\nasked = 2\nclass Handler: ...\ndef restand(): ...") == []
+    assert find_names_with_replaced_words("keep = 1\nasked = 2\nclass Handler: ...\ndef restand(): ...") == []
 
 
-def test_tests_are_named_by_condition_and_result() -> None:
-    forbidden_beginnings = (
+def test_no_test_name_begins_with_a_vague_word() -> None:
+    vague_words = (
         "what",
         "who",
         "nothing",
@@ -96,6 +97,6 @@ def test_tests_are_named_by_condition_and_result() -> None:
         "so",
         "of",
     )
-    pattern = re.compile(rf"def (test_(?:{'|'.join(forbidden_beginnings)})_\w*)")
+    pattern = re.compile(rf"def (test_(?:{'|'.join(vague_words)})_\w*)")
     paths = Path(ROOT / "tests").rglob("test_*.py")
     assert [name for path in paths for name in pattern.findall(path.read_text())] == []

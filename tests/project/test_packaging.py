@@ -45,7 +45,7 @@ def run_command(*command: object, cwd: Path) -> str:
 
 
 def read_lock_file() -> dict[str, list[str]]:
-    """Return the lines of the lock file, each with its hashes."""
+    """Return the requirements of the lock file, each with its hashes."""
     text = (ROOT / "requirements.lock").read_text().replace("\\\n", "")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     parts = (line.partition("--hash=") for line in lines)

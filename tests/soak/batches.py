@@ -15,7 +15,7 @@ from workspace.edits.operation import Operation
 from workspace.edits.sections import AddSection, RemoveSection, RenameSection
 from workspace.edits.tasks import AddTask, CompleteTask, ReopenTask
 from workspace.edits.text import AppendContent, UpdateContent
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 FILES = {
     "page-one.md": "# Page one\n\nOne.\n\n## Alpha\n\n- [ ] First\n- [x] Second\n\n## Beta {#beta}\n\nText.\n"
@@ -85,10 +85,10 @@ removals: st.SearchStrategy[Operation] = st.one_of(
     st.builds(RemoveDocument, path=paths),
 )
 batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
-# An uncommitted change of a person: the file, True if it is staged, and the kind of the change.
+# An uncommitted change of a user: the file, True if it is staged, and the kind of the change.
 UserEdit = tuple[str, bool, str]
 user_edits = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
-modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
+modes = st.sampled_from([BatchMode.EACH, BatchMode.EACH, BatchMode.ALL])
 
 
 def retarget_operations(

@@ -18,8 +18,8 @@ from workspace.edits.tasks import AddTask, CompleteTask
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import Request
-from workspace.writing.plan import Mode
+from workspace.writing.idempotency import KeyedRequest
+from workspace.writing.plan import BatchMode
 
 # A writer retries after these error codes: another process wrote first, or has a lock.
 RETRYABLE_CODES = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
@@ -34,25 +34,27 @@ class WriteRefused(Exception):
 
 
 class UnexpectedResponse(Exception):
-    """A response that is neither a success nor a refusal to retry."""
+    """A response that is neither a success nor a refusal after which a writer retries."""
 
 
 class WriterClient(Protocol):
-    """A client of one workspace. `tool` is the name of an operation, and `items` are the fields of each."""
+    """A client of one workspace. A write runs operations of one name; `items` has the fields of each."""
 
     def read(self, path: str, slug: str) -> tuple[str, str]:
         """Return the text of a section, and the commit of that text."""
         ...
 
-    def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
+    def write(
+        self, operation_name: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str
+    ) -> str:
         """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
         ...
 
 
 _OPERATIONS: Mapping[str, Callable[..., Operation]] = {
     **{
-        kind.name: kind
-        for kind in (
+        operation_class.name: operation_class
+        for operation_class in (
             AddSection,
             AddTask,
             AppendContent,
@@ -81,17 +83,21 @@ class DirectClient:
         assert snapshot.commit is not None
         return document.source(resolve_section(document, slug)).decode(), snapshot.commit
 
-    def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
+    def write(
+        self, operation_name: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str
+    ) -> str:
         """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
-        operations = [_OPERATIONS[tool](**item) for item in items]
+        operations = [_OPERATIONS[operation_name](**item) for item in items]
         try:
             write_result = self._workspace.write(
                 operations,
-                mode=Mode.ALL,
-                tool=tool,
+                mode=BatchMode.ALL,
+                tool=operation_name,
                 client="soak",
                 base_commit=base,
-                request=Request(key, hashlib.sha256(repr((tool, items)).encode()).hexdigest(), lambda _: {}),
+                request=KeyedRequest(
+                    key, hashlib.sha256(repr((operation_name, items)).encode()).hexdigest(), lambda _: {}
+                ),
             )
         except WorkspaceError as error:
             if error.code in RETRYABLE_CODES:
@@ -101,9 +107,9 @@ class DirectClient:
             return write_result.recorded_request.commit
         for step in write_result.steps:
             if step.error is not None:
-                raise UnexpectedResponse(f"{tool} {items}: {step.error.code} {step.error.message}")
+                raise UnexpectedResponse(f"{operation_name} {items}: {step.error.code} {step.error.message}")
         if not write_result.is_committed or write_result.commit is None:
-            raise UnexpectedResponse(f"{tool} {items}: no commit")
+            raise UnexpectedResponse(f"{operation_name} {items}: no commit")
         return write_result.commit
 
 
@@ -128,11 +134,13 @@ class ServerClient:
         assert not response.is_error, response.text
         return response.data["content"], response.data["commit"]
 
-    def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
+    def write(
+        self, operation_name: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str
+    ) -> str:
         """Run all operations or none; return the commit id. Raises WriteRefused, UnexpectedResponse."""
-        name, tool_fields = _TOOL_AND_FIELD_NAMES.get(tool, ("edit_document", {}))
-        fixed_fields = {"operation": tool} if name == "edit_document" else {}
-        if tool == "create_document":
+        tool, tool_fields = _TOOL_AND_FIELD_NAMES.get(operation_name, ("edit_document", {}))
+        fixed_fields = {"operation": operation_name} if tool == "edit_document" else {}
+        if operation_name == "create_document":
             fixed_fields = {"doc_type": "document"}
         calls = [
             {**fixed_fields, **{tool_fields.get(field, field): item[field] for field in item}}
@@ -141,12 +149,12 @@ class ServerClient:
         arguments: dict[str, Any] = calls[0] if len(calls) == 1 else {"operations": calls, "mode": "all"}
         if base is not None:
             arguments["base_commit"] = base
-        response = self._server.call(name, **arguments, idempotency_key=key)
+        response = self._server.call(tool, **arguments, idempotency_key=key)
         if response.is_error:
             code = response.data.get("code")
             if code in RETRYABLE_CODES:
                 raise WriteRefused(str(code))
-            raise UnexpectedResponse(f"{tool} {items}: {response.text}")
+            raise UnexpectedResponse(f"{operation_name} {items}: {response.text}")
         return str(response.data["commit"])
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tests.repositories import Repo, git_environment
+from tests.repositories import Repo, build_git_environment
 
 COMMANDS: Sequence[Sequence[str]] = (
     ("gc", "--quiet", "--prune=now"),
@@ -60,7 +60,7 @@ class Housekeeping:
             process = subprocess.run(
                 ["git", *command],
                 cwd=self._repo.path,
-                env=git_environment(),
+                env=build_git_environment(),
                 capture_output=True,
                 check=False,
             )

@@ -17,7 +17,7 @@ def find_git_dir(repo: Repo) -> Path:
 
 
 def find_leftover_files(repo: Repo) -> list[str]:
-    """Return the paths of locks, pending folders and temporary files that no writer removed."""
+    """Return the paths of locks, staging folders and temporary files that no writer removed."""
     git_dir = find_git_dir(repo)
     leftover_files = [
         *git_dir.glob("*.lock"),
@@ -48,14 +48,14 @@ def read_markdown_files(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
 def _parse_blobs(stream: bytes) -> Iterator[str]:
     """Yield the contents in the output of `git cat-file --batch`."""
     while stream:
-        header, _, rest = stream.partition(b"\n")
+        header, _, content_and_rest = stream.partition(b"\n")
         size = int(header.split()[2])
-        yield rest[:size].decode()
-        stream = rest[size + 1 :]
+        yield content_and_rest[:size].decode()
+        stream = content_and_rest[size + 1 :]
 
 
 def read_commits(repo: Repo) -> dict[str, tuple[str, str]]:
-    """Return every commit of the branch with its tool (empty for a user) and its subject."""
+    """Return every commit of HEAD with its tool (empty for a user) and its subject."""
     fields = ("%H", "%(trailers:key=Docyard-Tool,valueonly,separator=)", "%s")
     log_format = _FIELD_SEPARATOR.join(fields) + _RECORD_SEPARATOR
     lines = repo.git("log", f"--format={log_format}").split(_RECORD_SEPARATOR)

@@ -22,7 +22,7 @@ MARK = re.compile(r"«(w\d+n\d+)»")
 class Call:
     """A call that can be repeated, the marks that the call adds and removes, and those of completed tasks."""
 
-    tool: str
+    operation_name: str
     items: Sequence[Mapping[str, str]]
     added_marks: Sequence[str] = ()
     removed_marks: Sequence[str] = ()
@@ -63,9 +63,9 @@ class Ledger:
         """Record a response."""
         self._append({"answer": asdict(answer)})
 
-    def add_failure(self, problem: str) -> None:
-        """Record a failure: a response that is neither a success nor a refusal to retry."""
-        self._append({"failure": problem})
+    def add_failure(self, error: str) -> None:
+        """Record the text of the error that stopped the writer."""
+        self._append({"failure": error})
 
     def read(self) -> LedgerRecord:
         """Return all entries of the file."""

@@ -1,7 +1,7 @@
 """A model of documents: a second and simpler implementation of each operation.
 
-Only the classes of the operations are imported from Docyard. A text is a list of paragraphs (strings of one
-line) and tasks. The model ignores the number of blank lines between them.
+Only the classes of the operations are imported from Docyard. The body of a section is a list of paragraphs
+(strings of one line) and tasks. The model ignores the number of blank lines between them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PREAMBLE = "_preamble"
 _HEADING = re.compile(r"(#{1,6}) (.*?)(?: \{#([^}]+)\})?")
 _TASK = re.compile(r"- \[([ x])\] (.*)")
 _FIELD = re.compile(r"  - (\w+): (.*)")
-_ADDRESS = re.compile(r"(.+)\[(\d+)\]")
+_TASK_ADDRESS = re.compile(r"(.+)\[(\d+)\]")
 
 
 class Refusal(Exception):
@@ -228,11 +228,11 @@ class _Batch:
                     raise Refusal("a section with this title exists and is not empty")
                 section.body = [content] if content else []
                 return
-        name = f"{parent.address}/{make_slug(title)}" if parent else make_slug(title)
+        first_address = f"{parent.address}/{make_slug(title)}" if parent else make_slug(title)
         addresses = {section.address for section in document.sections}
-        address, number = name, 1
+        address, number = first_address, 1
         while address in addresses:
-            address, number = f"{name}-{number}", number + 1
+            address, number = f"{first_address}-{number}", number + 1
         document.sections.insert(section_end, Section(level, title, address, [content] if content else []))
 
     def _find_document(self, file: str) -> ModelDocument:
@@ -254,7 +254,7 @@ class _Batch:
         return document, document.find_section(address_or_slug)
 
     def _find_task(self, file: str, address_or_slug: str) -> Task:
-        match = _ADDRESS.fullmatch(address_or_slug)
+        match = _TASK_ADDRESS.fullmatch(address_or_slug)
         assert match is not None
         _, section = self._find_section(file, match[1])
         index = int(match[2])

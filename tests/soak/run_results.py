@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tests.repositories import Repo
 from tests.soak import inspection
+from tests.soak.git_user import USER_WORD, GitUser
 from tests.soak.ledger import ExpectedMarks, LedgerRecord
-from tests.soak.person import PERSON_WORD, Person
 
 
 @dataclass(slots=True)
@@ -23,12 +23,12 @@ class RunResults:
     call_seconds: list[float]
     refusal_counts: Counter[str]
     max_refusals_of_a_call: int
-    person: Person
+    git_user: GitUser
     problems: dict[str, list[str]]
 
     @classmethod
-    def collect(cls, repo: Repo, records: Sequence[LedgerRecord], person: Person) -> RunResults:
-        """Collect the results after all writers and the person have ended."""
+    def collect(cls, repo: Repo, records: Sequence[LedgerRecord], git_user: GitUser) -> RunResults:
+        """Collect the results after all writers and the user have ended."""
         expected_marks = ExpectedMarks.from_records(records)
         documents = inspection.read_markdown_files(repo)
         mark_problems = expected_marks.compare(documents.values())
@@ -37,7 +37,7 @@ class RunResults:
         answer_counts = Counter(answer.commit for answer in answers)
         docyard_commits = {commit for commit, (tool, _) in history.items() if tool}
         subject_counts = Counter(subject for tool, subject in history.values() if not tool)
-        word_counts = Counter(word for text in documents.values() for word in PERSON_WORD.findall(text))
+        word_counts = Counter(word for text in documents.values() for word in USER_WORD.findall(text))
         problems: dict[str, list[str]] = {
             "lost marks": mark_problems.lost_marks,
             "duplicate marks": mark_problems.duplicate_marks,
@@ -46,14 +46,14 @@ class RunResults:
             "acknowledged commits that are not in history": sorted(answer_counts.keys() - history.keys()),
             "commits that answer two calls": [commit for commit, count in answer_counts.items() if count > 1],
             "commits that answer no call": sorted(docyard_commits - answer_counts.keys()),
-            "the person's lost words": [word for word in person.words if word_counts[word] == 0],
-            "the person's duplicate words": [word for word in word_counts if word_counts[word] > 1],
-            "the person's lost commits": [
-                word for word in person.words if subject_counts[f"Words {word}"] != 1
+            "the user's lost words": [word for word in git_user.words if word_counts[word] == 0],
+            "the user's duplicate words": [word for word in word_counts if word_counts[word] > 1],
+            "the user's lost commits": [
+                word for word in git_user.words if subject_counts[f"Words {word}"] != 1
             ],
         }
         return cls(
-            person.seed,
+            git_user.seed,
             sum(
                 len(ledger_call.call.items)
                 for record in records
@@ -64,7 +64,7 @@ class RunResults:
             sorted(answer.seconds for answer in answers),
             Counter(code for answer in answers for code in answer.refusals),
             max((len(answer.refusals) for answer in answers), default=0),
-            person,
+            git_user,
             {name: value for name, value in problems.items() if value},
         )
 
@@ -79,8 +79,8 @@ class RunResults:
             f"{self.operation_count / elapsed_s:.0f} operations/s",
             f"{self.refusal_counts.total()} refusals were retried ({dict(self.refusal_counts)}), "
             f"at most {self.max_refusals_of_a_call} for one call",
-            f"the person: {self.person.commit_count} commits, "
-            f"refused for locks: {dict(self.person.failure_counts)}",
+            f"the user: {self.git_user.commit_count} commits, "
+            f"refused for locks: {dict(self.git_user.failure_counts)}",
         ]
         if len(self.call_seconds) > 1:
             percentiles = statistics.quantiles(self.call_seconds, n=20)

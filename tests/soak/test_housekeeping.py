@@ -10,9 +10,9 @@ import pytest
 
 from tests.repositories import create_bare_repository, create_repository
 from tests.soak import inspection, writer
+from tests.soak.git_user import GitUser
 from tests.soak.housekeeping import COMMANDS, Housekeeping
 from tests.soak.ledger import Ledger
-from tests.soak.person import Person
 from tests.soak.processes import run_processes, wait_for_exit
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
@@ -51,7 +51,7 @@ def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     report_line(housekeeping.format_line())
     failures = [problem for record in records for problem in record.failures]
     assert not failures, f"{len(failures)} writers failed: {failures[0]}"
-    results = RunResults.collect(repo, records, Person(repo, [], seed=SEED))
+    results = RunResults.collect(repo, records, GitUser(repo, [], seed=SEED))
     for line in results.format_lines(elapsed_s):
         report_line(line)
     assert [call for record in records for call in record.unanswered_calls] == []

@@ -18,7 +18,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from tests.acceptance.server import user_environment
+from tests.acceptance.server import build_user_environment
 from tests.repositories import Repo, create_repository
 from tests.soak import inspection
 from tests.soak.ledger import MARK
@@ -52,7 +52,7 @@ class CallLog:
 
     def __init__(self) -> None:
         self.random = random.Random(SEED)
-        self.commits: dict[str, str] = {}
+        self.commits_by_mark: dict[str, str] = {}
         self.unanswered_calls: list[Call] = []
         self._count = 0
 
@@ -95,7 +95,7 @@ class CallLog:
         return Call(mark, tool, {**arguments, "idempotency_key": mark})
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("kill_count", KILL_COUNTS)
 def test_acknowledged_writes_survive_a_killed_server(
@@ -110,20 +110,20 @@ def test_acknowledged_writes_survive_a_killed_server(
         marks = Counter(
             mark for text in inspection.read_markdown_files(repo).values() for mark in MARK.findall(text)
         )
-        assert [mark for mark in log.commits if marks[mark] != 1] == []
+        assert [mark for mark in log.commits_by_mark if marks[mark] != 1] == []
         assert [call.mark for call in log.unanswered_calls if marks[call.mark] > 1] == []
-        assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered_calls}
+        assert marks.keys() <= log.commits_by_mark.keys() | {call.mark for call in log.unanswered_calls}
         history = inspection.read_commits(repo)
-        assert set(log.commits.values()) <= history.keys()
+        assert set(log.commits_by_mark.values()) <= history.keys()
         committed_counts.append(sum(marks[call.mark] for call in log.unanswered_calls))
     inspection.assert_valid(repo)
     assert not log.unanswered_calls
-    assert len(set(log.commits.values())) == len(log.commits)
+    assert len(set(log.commits_by_mark.values())) == len(log.commits_by_mark)
     docyard_commits = {commit for commit, (tool, _) in history.items() if tool}
-    assert docyard_commits == set(log.commits.values())
+    assert docyard_commits == set(log.commits_by_mark.values())
     report_line(
         f"seed {SEED}: {kill_count} kills in bursts of {BURST_SIZE} calls, "
-        f"{len(log.commits)} calls acknowledged in total; {sum(retry_counts)} repeated after a kill, "
+        f"{len(log.commits_by_mark)} calls acknowledged in total; {sum(retry_counts)} repeated after a kill, "
         f"{sum(committed_counts)} of them already committed"
     )
 
@@ -131,7 +131,10 @@ def test_acknowledged_writes_survive_a_killed_server(
 async def _serve_once(
     repo: Repo, folder: Path, log: CallLog, is_killed: bool, retry_counts: list[int]
 ) -> None:
-    """Run a server: wait for recovery, retry the calls without a response, and kill it if `is_killed`."""
+    """Run a server: wait for recovery, retry the unanswered calls, and make a burst of calls.
+
+    If `is_killed`, kill the server during the burst.
+    """
     pid_file = folder / "pid"
     with anyio.fail_after(SESSION_TIMEOUT_S):
         async with _connect_client(repo, folder / "home", pid_file) as client:
@@ -156,7 +159,7 @@ async def _connect_client(repo: Repo, home: Path, pid_file: Path) -> AsyncIterat
     server = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     command = ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *server]
     with open(os.devnull, "w") as log:
-        async with connect(command, name="soak", variables=user_environment(home), log=log) as client:
+        async with connect(command, name="soak", variables=build_user_environment(home), log=log) as client:
             yield client
 
 
@@ -178,12 +181,12 @@ async def _make_call(client: Client, call: Call, log: CallLog) -> bool:
         return False
     assert isinstance(result.structured_content, dict)
     assert not result.is_error, result.structured_content
-    log.commits[call.mark] = result.structured_content["commit"]
+    log.commits_by_mark[call.mark] = result.structured_content["commit"]
     return True
 
 
 async def _burst_and_kill(client: Client, calls: Sequence[Call], log: CallLog, pid: int) -> None:
-    """Make all calls concurrently; after some responses, kill the server during the next call."""
+    """Make all calls concurrently, and kill the server shortly after a random number of responses."""
     kill_after = log.random.randrange(len(calls) // 2)
     delay_s = log.random.uniform(0.0, 0.004)
     answer_count = 0

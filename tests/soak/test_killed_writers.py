@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak import inspection, writer
-from tests.soak.person import prepare_repository
+from tests.soak.git_user import prepare_repository
 from tests.soak.processes import run_processes, start_process
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
@@ -21,14 +21,14 @@ SEED = 20_240_302
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number of writers, the operations of each, the time between kills, and the time limit.
+    """The number of writers, the operations of each, the mean time between kills, and the time limit.
 
     In the soak run, each document gets about a hundred operations, so that its size stays realistic.
     """
 
     writer_count: int
     operation_count: int
-    pause_s: float
+    kill_interval_s: float
     timeout_s: float
     document_count: int = 6
 
@@ -45,7 +45,9 @@ def test_retries_of_killed_writers_are_written_once(
     tmp_path: Path, load: Load, is_bare: bool, report_line: Callable[[str], None]
 ) -> None:
     documents = make_shared_documents(load.document_count)
-    repo, person, ledgers = prepare_repository(tmp_path, load.writer_count, documents, SEED, is_bare=is_bare)
+    repo, git_user, ledgers = prepare_repository(
+        tmp_path, load.writer_count, documents, SEED, is_bare=is_bare
+    )
     jobs = [
         Job(repo.path, ledger.path, tuple(documents), number, load.operation_count, SEED)
         for number, ledger in enumerate(ledgers)
@@ -54,11 +56,11 @@ def test_retries_of_killed_writers_are_written_once(
     start = time.monotonic()
     kill_count = unanswered_count = 0
     with run_processes(writer.run_writer, jobs) as processes:
-        person.start()
+        git_user.start()
         try:
             while any(process.is_alive() for process in processes):
                 assert time.monotonic() < start + load.timeout_s
-                time.sleep(rng.uniform(0.5, 1.5) * load.pause_s)
+                time.sleep(rng.uniform(0.5, 1.5) * load.kill_interval_s)
                 number = rng.randrange(load.writer_count)
                 if not processes[number].is_alive():
                     continue
@@ -69,9 +71,9 @@ def test_retries_of_killed_writers_are_written_once(
                 jobs[number] = replace(jobs[number], restart_count=jobs[number].restart_count + 1)
                 processes[number] = start_process(writer.run_writer, jobs[number])
         finally:
-            person.stop()
+            git_user.stop()
     records = [ledger.read() for ledger in ledgers]
-    results = RunResults.collect(repo, records, person)
+    results = RunResults.collect(repo, records, git_user)
     report_line(f"{kill_count} kills, {unanswered_count} unanswered calls")
     for line in results.format_lines(time.monotonic() - start):
         report_line(line)

@@ -1,4 +1,4 @@
-"""Many writer processes and a person in one repository: every acknowledged write is present once."""
+"""Many writer processes and a user in one repository: every acknowledged write is present once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak import inspection, writer
-from tests.soak.person import prepare_repository
+from tests.soak.git_user import prepare_repository
 from tests.soak.processes import run_processes, wait_for_exit
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
@@ -45,7 +45,7 @@ LOADS = [
 ]
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
@@ -53,7 +53,9 @@ def test_every_acknowledged_write_is_present_once(
     tmp_path: Path, load: Load, is_bare: bool, report_line: Callable[[str], None]
 ) -> None:
     documents = make_shared_documents(load.document_count)
-    repo, person, ledgers = prepare_repository(tmp_path, load.writer_count, documents, SEED, is_bare=is_bare)
+    repo, git_user, ledgers = prepare_repository(
+        tmp_path, load.writer_count, documents, SEED, is_bare=is_bare
+    )
     jobs = [
         Job(
             repo.path,
@@ -70,14 +72,14 @@ def test_every_acknowledged_write_is_present_once(
     ]
     start = time.monotonic()
     with run_processes(writer.run_writer, jobs) as processes:
-        person.start()
+        git_user.start()
         try:
             wait_for_exit(processes, timeout_s=load.timeout_s)
         finally:
             elapsed_s = time.monotonic() - start
-            person.stop()
+            git_user.stop()
     records = [ledger.read() for ledger in ledgers]
-    results = RunResults.collect(repo, records, person)
+    results = RunResults.collect(repo, records, git_user)
     for line in results.format_lines(elapsed_s):
         report_line(line)
     failures = [problem for record in records for problem in record.failures]

@@ -1,4 +1,4 @@
-"""Batches, a person's changes and crashes in a workspace, which is compared with a model after each step."""
+"""Batches, a user's changes and crashes in a workspace, which is compared with a model after each step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.soak.crash import ChildOutcome, fork_and_kill
 from workspace.edits.operation import Operation
 from workspace.publishing.checkout import WorktreeConflict
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.plan import BatchMode, StepStatus
 from workspace.writing.write import WriteResult
 
 # The change before which a process is killed. Late changes of a batch are drawn as often as early ones.
@@ -39,14 +39,14 @@ change_numbers = st.one_of(st.integers(1, 24), st.integers(25, 64))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """An uncommitted change of a person: its code in `git status --porcelain`, and the bytes of the file."""
+    """An uncommitted change of a user: its code in `git status --porcelain`, and the bytes of the file."""
 
     status: str
     data: bytes | None
 
 
 class WorkspaceMachine(RuleBasedStateMachine):
-    """A repository with the checkout of a person, its workspace, and the expected state of both."""
+    """A repository with the checkout of a user, its workspace, and the expected state of both."""
 
     event_counts: ClassVar[Counter[str]] = Counter()
 
@@ -97,7 +97,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
     @rule(operations=batches, mode=modes, user_edit=st.one_of(st.none(), st.none(), user_edits))
-    def write(self, operations: list[Operation], mode: Mode, user_edit: UserEdit | None) -> None:
+    def write(self, operations: list[Operation], mode: BatchMode, user_edit: UserEdit | None) -> None:
         self._apply_user_edit(user_edit)
         operations = retarget_operations(operations, self.documents, self.operation_count)
         self.operation_count += len(operations)
@@ -112,7 +112,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
             assert blocking_paths <= conflicts <= self.uncommitted.keys()
             return
         assert not blocking_paths
-        if mode is Mode.EACH:
+        if mode is BatchMode.EACH:
             assert [step.status is StepStatus.DONE for step in write_result.steps] == [*outcome.successes], [
                 (step.operation, step.error) for step in write_result.steps
             ]
@@ -128,16 +128,16 @@ class WorkspaceMachine(RuleBasedStateMachine):
         mode=modes,
         change_number=change_numbers,
         recovery_change_number=st.one_of(st.none(), st.integers(1, 40)),
-        in_new_process=st.booleans(),
+        reopens_workspace=st.booleans(),
         user_edit=st.one_of(st.none(), st.none(), user_edits),
     )
     def crash(
         self,
         operations: list[Operation],
-        mode: Mode,
+        mode: BatchMode,
         change_number: int,
         recovery_change_number: int | None,
-        in_new_process: bool,
+        reopens_workspace: bool,
         user_edit: UserEdit | None,
     ) -> None:
         self._apply_user_edit(user_edit)
@@ -153,7 +153,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 fork_and_kill(self.workspace.recover, change_number=recovery_change_number)
                 is not ChildOutcome.REFUSED
             )
-        if in_new_process:
+        if reopens_workspace:
             self.reopen()
         self.workspace.recover()
         tip = self.repo.head()
@@ -172,7 +172,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
         assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
         self._record_commit(tip, outcome.documents)
 
-    # Actions of a person
+    # Actions of a user
 
     @rule(user_edit=user_edits)
     def edit(self, user_edit: UserEdit) -> None:
@@ -186,13 +186,13 @@ class WorkspaceMachine(RuleBasedStateMachine):
         file = self.repo.path / path
         is_new = path not in self.documents
         if is_new:
-            data = f"# {TITLES[path]}\n\nA person wrote {self.operation_count}.\n".encode()
+            data = f"# {TITLES[path]}\n\nA user wrote {self.operation_count}.\n".encode()
         elif change_kind == "delete":
             data = None
         else:
-            heading = f"## Person {self.operation_count}\n\n" if change_kind == "section" else ""
+            heading = f"## User {self.operation_count}\n\n" if change_kind == "section" else ""
             data = file.read_bytes().rstrip(b"\n")
-            data += f"\n\n{heading}A person wrote {self.operation_count}.\n".encode()
+            data += f"\n\n{heading}A user wrote {self.operation_count}.\n".encode()
         if data is None:
             file.unlink()
         else:
@@ -207,7 +207,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(item.status != "??" for item in self.uncommitted.values()))
     @rule()
     def commit_all(self) -> None:
-        self.repo.git("commit", "-q", "-a", "-m", "A person's commit")
+        self.repo.git("commit", "-q", "-a", "-m", "A user's commit")
         documents = copy.deepcopy(self.documents)
         for path, item in [*self.uncommitted.items()]:
             if item.status == "??":
@@ -288,14 +288,16 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 (section.address, len(section.tasks)) for section in expected_document.sections
             ]
 
-    def _write_batch(self, operations: list[Operation], mode: Mode) -> WriteResult:
+    def _write_batch(self, operations: list[Operation], mode: BatchMode) -> WriteResult:
         return self.workspace.write(
             operations, mode=mode, tool="machine", client="machine", base_commit=self.tip
         )
 
-    def _predict_outcome(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
+    def _predict_outcome(
+        self, operations: list[Operation], mode: BatchMode
+    ) -> tuple[model.Outcome, set[str]]:
         """Return the expected outcome, and the paths whose uncommitted changes must block the batch."""
-        outcome = model.apply_batch(self.documents, operations, all_or_none=mode is Mode.ALL)
+        outcome = model.apply_batch(self.documents, operations, all_or_none=mode is BatchMode.ALL)
         changed_paths = {
             path
             for path in {*self.documents, *outcome.documents}

@@ -58,15 +58,21 @@ def run_agent(agent: Agent) -> None:
                 mark = f"w{agent.number}n{number}"
                 _, base = client.read(FILE, section)
                 if number % ROUNDS_PER_TASK == 0:
-                    tool, fields = "add_task", {"file": FILE, "slug": "tasks", "title": f"Task «{mark}»"}
+                    operation_name, fields = (
+                        "add_task",
+                        {"file": FILE, "slug": "tasks", "title": f"Task «{mark}»"},
+                    )
                 else:
                     content = f"Text «{mark}»."
-                    tool, fields = "update_content", {"file": FILE, "slug": section, "content": content}
+                    operation_name, fields = (
+                        "update_content",
+                        {"file": FILE, "slug": section, "content": content},
+                    )
                 agent.barrier.wait(BARRIER_TIMEOUT_S)
-                ledger.add_call(LedgerCall(number, mark, Call(tool, [fields], added_marks=[mark])))
+                ledger.add_call(LedgerCall(number, mark, Call(operation_name, [fields], added_marks=[mark])))
                 while True:
                     try:
-                        commit = client.write(tool, [fields], base=base, key=mark)
+                        commit = client.write(operation_name, [fields], base=base, key=mark)
                     except WriteRefused:
                         continue
                     break

@@ -14,14 +14,14 @@ from tests.soak.ledger import Answer, Call, Ledger, LedgerCall
 
 SKELETON = (
     "# {title}\n\n## Tasks {{#tasks}}\n\n- [ ] Begin\n\n## Log {{#log}}\n\nThe log.\n\n"
-    "## Parts {{#parts}}\n\nThe parts.\n\n## Notes {{#notes}}\n\nA person writes here.\n"
+    "## Parts {{#parts}}\n\nThe parts.\n\n## Notes {{#notes}}\n\nA user writes here.\n"
 )
 RETRY_TIMEOUT_S = 90.0
 _PAUSE_PERIOD_S = 4.0
 
 
 def make_shared_documents(count: int = 6) -> dict[str, str]:
-    """Return the initial documents, by path, that all writers and the person edit."""
+    """Return the initial documents, by path, that all writers and the user edit."""
     return {f"shared/page-{number}.md": SKELETON.format(title=f"Page {number}") for number in range(count)}
 
 
@@ -39,7 +39,7 @@ class Job:
     home: Path | None = None
     # The number of restarts of the writer with this number after a kill.
     restart_count: int = 0
-    # All writers pause this long in each period, because the person can push only while no writer commits.
+    # All writers pause this long in each period, because the user can push only while no writer commits.
     pause_s: float = 0.0
     # The writer makes no call after this time, in seconds since the epoch.
     end_time: float | None = None
@@ -98,7 +98,9 @@ class Writer:
             start = time.monotonic()
             try:
                 call = ledger_call.call
-                commit = self._client.write(call.tool, call.items, base=call.base, key=ledger_call.key)
+                commit = self._client.write(
+                    call.operation_name, call.items, base=call.base, key=ledger_call.key
+                )
             except WriteRefused as error:
                 refusals.append(error.code)
                 if time.monotonic() > deadline:

@@ -36,9 +36,10 @@ WORDS = (
 RANDOM = random.Random(3)
 
 
-def write_text(words: int, line: int = 12) -> str:
-    chosen_words = RANDOM.choices(WORDS, k=words)
-    return "\n".join(" ".join(chosen_words[start : start + line]) for start in range(0, words, line))
+def make_text(word_count: int, words_per_line: int = 12) -> str:
+    words = RANDOM.choices(WORDS, k=word_count)
+    starts = range(0, word_count, words_per_line)
+    return "\n".join(" ".join(words[start : start + words_per_line]) for start in starts)
 
 
 DOCUMENTS = {
@@ -61,7 +62,7 @@ DOCUMENTS = {
     "cells.md": "# Cells\n\n|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n|" + ("needle" * 40 + "|") * 300 + "\n",
     "tasks.md": "# Tasks\n\n## Tasks\n\n" + "".join(f"- [ ] needle task {number}\n" for number in range(300)),
     "mixed.md": "# Mixed\n\n"
-    + "\n\n".join(f"## Part {number}\n\n{write_text(300)}" for number in range(8))
+    + "\n\n".join(f"## Part {number}\n\n{make_text(300)}" for number in range(8))
     + "\n",
     f"{'folder/' * 20}deep.md": "# Deep\n\nneedle\n",
     **{f"list/{number:03d}.md": f"# Entry {number}\n\nneedle {number}\n" for number in range(60)},
@@ -76,7 +77,7 @@ def budget_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     repo = create_repository(tmp_path_factory.mktemp("budgets") / "docs", DOCUMENTS)
     for number in range(12):
         repo.commit(
-            {"small.md": f"# Small\n\nA needle {number}.\n\n## Part\n\n{write_text(40)}\n"},
+            {"small.md": f"# Small\n\nA needle {number}.\n\n## Part\n\n{make_text(40)}\n"},
             f"change {number}",
         )
     return repo
@@ -196,8 +197,8 @@ def test_no_answer_exceeds_its_budget(
     assert "commit" in answer.data or answer.is_error
 
 
-def follow(server: ToolDispatcher, tool: str, max_tokens: int, **fields: Any) -> Iterator[Answer]:
-    """Yield an answer, and the answers to the calls with the position that the last one names."""
+def iter_answers(server: ToolDispatcher, tool: str, max_tokens: int, **fields: Any) -> Iterator[Answer]:
+    """Yield the answer to a call, and to each next call at the position that the previous answer names."""
     position: dict[str, Any] = {}
     for _ in range(3_000):
         answer = call_within(server, tool, max_tokens, **{**fields, **position})
@@ -228,11 +229,12 @@ def test_parts_are_the_whole_text(server: ToolDispatcher, path: str, max_tokens:
         ("view_document", {"file": path, "slug": "_preamble", "include_subsections": True}),
         ("smart_read", {"file_path": path, "mode": "full"}),
     ):
-        parts = [answer.data["content"] for answer in follow(server, tool, max_tokens, **fields)]
+        parts = [answer.data["content"] for answer in iter_answers(server, tool, max_tokens, **fields)]
         assert "".join(parts) == text, tool
     chunk = server.call("get_doc", {"chunk_id": path}, client="tester").data["chunks"][0]["chunk_id"]
     parts = [
-        answer.data["chunks"][0]["text"] for answer in follow(server, "get_doc", max_tokens, chunk_id=chunk)
+        answer.data["chunks"][0]["text"]
+        for answer in iter_answers(server, "get_doc", max_tokens, chunk_id=chunk)
     ]
     assert text.startswith("".join(parts))
 
@@ -240,15 +242,15 @@ def test_parts_are_the_whole_text(server: ToolDispatcher, path: str, max_tokens:
 @settings(max_examples=5, deadline=None)
 @given(max_tokens=budgets)
 def test_pages_of_a_list_have_each_entry(server: ToolDispatcher, max_tokens: int) -> None:
-    listed = [
+    listed_paths = [
         path
-        for answer in follow(server, "list_documents", max_tokens, paths_only=True)
+        for answer in iter_answers(server, "list_documents", max_tokens, paths_only=True)
         for path in answer.data["paths"]
     ]
-    assert listed == sorted(DOCUMENTS)
+    assert listed_paths == sorted(DOCUMENTS)
     hits = [
         hit["chunk_id"]
-        for answer in follow(
+        for answer in iter_answers(
             server, "search_docs", max(max_tokens, 1_000), query="needle", limit=50, path="list"
         )
         for hit in answer.data["hits"]
@@ -256,7 +258,7 @@ def test_pages_of_a_list_have_each_entry(server: ToolDispatcher, max_tokens: int
     assert len(hits) == len(set(hits)) == 60
     changes = [
         entry["commit"]
-        for answer in follow(server, "view_history", max_tokens, file="small.md")
+        for answer in iter_answers(server, "view_history", max_tokens, file="small.md")
         for entry in answer.data["history"]
     ]
     assert len(changes) == len(set(changes)) == 13
@@ -267,19 +269,19 @@ def test_pages_of_a_list_have_each_entry(server: ToolDispatcher, max_tokens: int
 def test_pages_of_an_outline_have_each_section(server: ToolDispatcher, max_tokens: int) -> None:
     keys = [
         key
-        for answer in follow(server, "view_document", max_tokens, file="headings.md")
+        for answer in iter_answers(server, "view_document", max_tokens, file="headings.md")
         for key in answer.data["sections"]
     ]
     assert len(keys) == len(set(keys)) == 1_500
     sections = [
         key
-        for answer in follow(server, "list_sections", max_tokens, file_path="headings.md")
+        for answer in iter_answers(server, "list_sections", max_tokens, file_path="headings.md")
         for key in answer.data["sections"]
     ]
     assert len(sections) == 1_501
     rows = [
         row
-        for answer in follow(server, "search_table", max_tokens, address="table.md", max_rows=200)
+        for answer in iter_answers(server, "search_table", max_tokens, address="table.md", max_rows=200)
         for table in answer.data["tables"]
         for row in table["rows"]
     ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.loops import loop_over
-from tools.errors import add_list_call
+from tools.errors import add_suggested_call
 from tools.toolsets import all_tools
 from workspace.errors import HintKind, SuggestionSource
 
@@ -39,16 +39,16 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
 def test_error_names_offered_list_tool(
     source: SuggestionSource | None, offered_tools: frozenset[str], expected: str
 ) -> None:
-    assert add_list_call("Name one.", source, offered_tools) == expected
+    assert add_suggested_call("Name one.", source, offered_tools) == expected
 
 
 def test_list_call_in_error_names_read_ref() -> None:
-    expected = add_list_call("Name one.", DOCUMENTS, ALL_TOOLS, "v1.2")
+    expected = add_suggested_call("Name one.", DOCUMENTS, ALL_TOOLS, "v1.2")
     assert expected == 'Name one. See the documents with list_documents {"ref": "v1.2"}.'
 
 
 def test_modules_below_tools_name_no_tool() -> None:
-    """The command line shows the same errors. Names of workspace operations are allowed."""
+    """Check the texts of errors, which the command line also shows; names of operations are allowed."""
     tools = "|".join(tool.name for tool in all_tools() if not tool.writes or tool.name == "edit_document")
     tool_name = re.compile(rf"\b({tools})\b")
     mentions = [

@@ -61,12 +61,13 @@ def test_next_step_has_budget_of_call(call_tool: CallTool, repo: Repo) -> None:
 def test_batch_ends_after_a_result(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"long.md": LONG})
     operations = [{"file": "long.md", "slug": "words"}, {"file": "api.md"}, {"file": "notes/plain.md"}] * 4
-    rest, count = operations, 0
-    while rest:
-        data = call_tool("view_document", operations=rest, max_tokens=400).data
+    remaining_operations, count = operations, 0
+    while remaining_operations:
+        data = call_tool("view_document", operations=remaining_operations, max_tokens=400).data
         count += len(data["batch_results"])
         assert all(result["success"] for result in data["batch_results"])
-        rest = rest[data["next_operation"] :] if "next_operation" in data else []
+        next_operation = data.get("next_operation", len(remaining_operations))
+        remaining_operations = remaining_operations[next_operation:]
     assert count == len(operations)
 
 

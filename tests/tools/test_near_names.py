@@ -91,12 +91,12 @@ def test_error_of_replaced_name_names_the_field(call_tool: CallTool) -> None:
 def test_meanings_of_near_names_are_existing_fields() -> None:
     tools = (*TOOLS.values(), *load_toolset(SOURCES_TOOLSET))
     all_fields = {field for tool in tools for field in tool.arguments.model_fields}
-    for names in (near_names._NAMES, near_names._READING_NAMES):
+    for names in (near_names._FIELDS_BY_NAME, near_names._FIELDS_BY_READING_NAME):
         for fields in names.values():
             assert all_fields.issuperset(fields)
 
 
-def split_fields(version: int) -> dict[str, set[str]]:
+def collect_fields(version: int) -> dict[str, set[str]]:
     fields: dict[str, Any] = {}
     for number in range(1, version + 1):
         fields |= {tool: set(names.split()) for tool, names in FIELDS_BY_VERSION[number].items()}
@@ -109,15 +109,15 @@ def test_fields_belong_to_the_version_of_the_schema() -> None:
         name: {field.alias or key for key, field in tool.arguments.model_fields.items()}
         for name, tool in TOOLS.items()
     }
-    assert present_fields == split_fields(SCHEMA_VERSION), (
+    assert present_fields == collect_fields(SCHEMA_VERSION), (
         "increase SCHEMA_VERSION, and add the changed tools"
     )
 
 
 def test_fields_of_earlier_versions_are_valid() -> None:
     for version in FIELDS_BY_VERSION:
-        for tool, fields in split_fields(version).items():
-            removed_fields = fields - split_fields(SCHEMA_VERSION)[tool]
+        for tool, fields in collect_fields(version).items():
+            removed_fields = fields - collect_fields(SCHEMA_VERSION)[tool]
             assert removed_fields == {*RENAMED_ARGUMENTS.get(tool, {})} & removed_fields
 
 

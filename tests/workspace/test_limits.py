@@ -20,7 +20,7 @@ from workspace.git.reader import GitReader
 from workspace.markdown import parser
 from workspace.markdown.parser import MAX_LINES
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, plan
+from workspace.writing.plan import BatchMode, build_plan
 
 pytestmark = pytest.mark.smoke
 
@@ -41,7 +41,7 @@ def snapshot(repo: Repo) -> Snapshot:
 
 def find_limit_error(snapshot: Snapshot, operation: Operation) -> LimitExceeded | None:
     """Return the error of an operation that exceeds a limit; None if the operation succeeds."""
-    [step] = plan(snapshot, [operation], Mode.EACH, EDIT_CONTEXT).steps
+    [step] = build_plan(snapshot, [operation], BatchMode.EACH, EDIT_CONTEXT).steps
     assert step.error is None or isinstance(step.error, LimitExceeded)
     return step.error
 
@@ -91,7 +91,7 @@ def test_call_over_a_limit_is_refused_as_a_whole(snapshot: Snapshot) -> None:
         ([build_append("small.md", "a" * 1600)] * 2, 3000),
     ):
         with pytest.raises(LimitExceeded) as error_info:
-            plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)
+            build_plan(snapshot, operations, BatchMode.EACH, EDIT_CONTEXT)
         assert error_info.value.details["limit"] == limit
 
 
@@ -157,6 +157,6 @@ def test_call_that_parses_too_much_is_refused(snapshot: Snapshot, monkeypatch: p
     """Each operation parses its document again, so many operations on a large one would take minutes."""
     monkeypatch.setattr(config, "MAX_CALL_READ_BYTES", 1_500)
     operations = [build_append("small.md", "word " * 80 + str(number)) for number in range(3)]
-    assert plan(snapshot, operations[:2], Mode.EACH, EDIT_CONTEXT).changes
+    assert build_plan(snapshot, operations[:2], BatchMode.EACH, EDIT_CONTEXT).changes
     with pytest.raises(LimitExceeded, match="one after the other"):
-        plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)
+        build_plan(snapshot, operations, BatchMode.EACH, EDIT_CONTEXT)

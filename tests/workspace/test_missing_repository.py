@@ -24,7 +24,7 @@ from workspace.edits.operation import Operation
 from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
 pytestmark = pytest.mark.smoke
@@ -34,7 +34,7 @@ CREATE_OPERATION = CreateDocument(type=builtin_types()["document"], title="New")
 
 
 def write_batch(workspace: Workspace, *operations: Operation) -> WriteResult:
-    return workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="agent")
+    return workspace.write(operations, mode=BatchMode.ALL, tool="edit_document", client="agent")
 
 
 def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], message_part: str) -> None:

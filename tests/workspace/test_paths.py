@@ -24,7 +24,7 @@ from workspace.paths import InvalidPath, check_new_path, check_path, fold_name
 from workspace.snapshot.overlay import Overlay, PathExists
 from workspace.snapshot.snapshot import NotADocument, Snapshot
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.plan import BatchMode, StepStatus
 
 VALID_PATHS = [
     "a.md", "a/b/c.md", "C#.md", ".docyard/templates/x.md", ".github/x.md", "größe/文.md", "a b.md",
@@ -198,7 +198,7 @@ def collect_errors(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
     """Return the errors of operations; none of them may succeed or change a file."""
     files_before = read_all_files(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    result = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
+    result = workspace.write(operations, mode=BatchMode.EACH, tool="edit_document", client="tester")
     assert [step.status for step in result.steps] == [StepStatus.FAILED] * len(operations)
     assert read_all_files(repo) == files_before
     return [step.error for step in result.steps if step.error]

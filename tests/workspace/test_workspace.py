@@ -24,7 +24,7 @@ from workspace.git.store import ReadOnly
 from workspace.publishing import locks
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.plan import BatchMode, StepStatus
 from workspace.writing.write import DetachedHead, SigningRequired, WriteResult
 
 pytestmark = pytest.mark.smoke
@@ -39,7 +39,7 @@ def open_workspace(repo: Repo, **options: Any) -> Workspace:
 
 
 def write_batch(
-    workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH, **options: Any
+    workspace: Workspace, *operations: Operation, mode: BatchMode = BatchMode.EACH, **options: Any
 ) -> WriteResult:
     return workspace.write(operations, mode=mode, tool="edit_document", client="agent", **options)
 
@@ -88,7 +88,7 @@ def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
 def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
     workspace = open_workspace(repo)
     head_before = repo.head()
-    result = write_batch(workspace, APPEND_OPERATION, INVALID_UPDATE, mode=Mode.ALL)
+    result = write_batch(workspace, APPEND_OPERATION, INVALID_UPDATE, mode=BatchMode.ALL)
     assert [step.status for step in result.steps] == [StepStatus.ROLLED_BACK, StepStatus.FAILED]
     assert (result.is_committed, repo.head()) == (False, head_before)
     result = write_batch(workspace, APPEND_OPERATION, INVALID_UPDATE)

@@ -2,7 +2,8 @@
 
 A tool fills its main text or list up to `Context.text_tokens`, and returns the call or the cursor that
 continues it. If the complete answer is over the budget, its other fields are shortened to a part of the
-budget, and the tool runs again with a lower limit. So nothing of the main text or list is lost.
+budget. If it is still too long, the tool runs again with a lower limit. So nothing of the main text or list
+is lost.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _compute_allowance(answer: Answer, allowance: int, budget: int) -> int:
 def _shorten_other_fields(answer: Answer, budget: int, *, is_last: bool) -> Answer:
     """Return an answer whose fields other than the main ones have at most half of its budget.
 
-    In the last attempt, they have all that the main fields leave.
+    In the last attempt, they may have all that the main fields leave, if that is more.
     """
     if not _exceeds(answer, budget):
         return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tools.pages import count_characters_at_most, measure_tokens
+from tools.pages import count_surely_fitting_characters, measure_tokens
 
 if TYPE_CHECKING:
     from tools.tool import Data
@@ -55,7 +55,7 @@ _ATTEMPTS = 12
 
 
 def shrink_fields(data: Data, tokens: int, fixed_fields: Collection[str]) -> Data:
-    """Return data whose fields, except the fixed ones, have at most a number of tokens together.
+    """Return data whose fields, except the fixed ones, have at most `tokens` tokens together.
 
     `cut` names the fields that were shortened or left out. Numbers are not shortened.
     """
@@ -81,7 +81,7 @@ def shrink_fields(data: Data, tokens: int, fixed_fields: Collection[str]) -> Dat
 
 
 def shrink_value(value: Any, tokens: int) -> Any:
-    """Return a value with about a number of tokens at most: a short text, or the first entries of a list."""
+    """Return a value with about `tokens` tokens at most: a short text, or the first entries of a list."""
     if measure_tokens(value) <= tokens:
         return value
     match value:
@@ -96,16 +96,16 @@ def shrink_value(value: Any, tokens: int) -> Any:
 
 
 def shorten_text(text: str, tokens: int) -> str:
-    """Return the beginning of a text with an ellipsis, in about a number of tokens at most."""
+    """Return the beginning of a text with an ellipsis, in about `tokens` tokens at most."""
     # JSON escapes a line end or a quotation mark with one more character.
-    size = count_characters_at_most(text, max(tokens - 4, 0))
+    size = count_surely_fitting_characters(text, max(tokens - 4, 0))
     while size and measure_tokens(text[:size]) + 2 > max(tokens, 2):
         size = size * 4 // 5
     return text if size >= len(text) else text[:size] + "…"
 
 
 def _shrink_list(values: Sequence[Any], tokens: int) -> list[Any]:
-    """Return the first values that fit; at least the first one, shortened."""
+    """Return the first values that fit; else the first one, shortened, or none for very few tokens."""
     shown_values: list[Any] = []
     remaining_tokens = tokens - 2
     for value in values:

@@ -1,8 +1,8 @@
 """Near names of arguments: a name that a model guesses is read as the only field that it can mean.
 
-A near name counts only if the tool has no field and no taxonomy key of this name, has exactly one of the
-fields that the name may mean, and the call does not have this field. Else the name is an error, whose fix
-names similar fields.
+A near name counts only if the tool has no field and no taxonomy key of this name. The tool must have exactly
+one of the fields that the name may mean, and the call must not have this field. Else the name is an error,
+whose fix names similar fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _QUERY = ("query",)
 _LIMIT = ("limit", "max_rows", "max_results")
 
 # The fields that a name may mean. Of several fields that a tool has, none is chosen.
-_NAMES: Mapping[str, tuple[str, ...]] = {
+_FIELDS_BY_NAME: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("path", "file", "file_path", "filepath", "filename", "file_name", "document"), _FILE),
     **dict.fromkeys(("section", "section_slug", "anchor"), _SECTION),
     "address": ("slug",),
@@ -37,7 +37,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 # Names that are read in tools that do not write: in others they might mean a text to change.
-_READING_NAMES: Mapping[str, tuple[str, ...]] = {
+_FIELDS_BY_READING_NAME: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("q", "text", "search", "search_query", "question", "keywords", "terms"), _QUERY),
     **dict.fromkeys(("top_k", "k", "num_results", "max_results", "limit", "page_size", "count"), _LIMIT),
     **dict.fromkeys(("revision", "branch", "commit", "version"), ("ref",)),
@@ -73,15 +73,15 @@ def resolve_near_names(
     if arguments.keys() <= fields and OPERATIONS not in arguments:
         return ResolvedArguments(arguments, ())
     hints: dict[str, None] = {}
-    resolved = _resolve(tool, fields, arguments, list_keys, hints)
-    operations = resolved.get(OPERATIONS)
+    resolved_arguments = _resolve(tool, fields, arguments, list_keys, hints)
+    operations = resolved_arguments.get(OPERATIONS)
     if OPERATIONS in fields and isinstance(operations, list):
         items = [
             _resolve(tool, fields - {OPERATIONS}, item, list_keys, hints) if isinstance(item, dict) else item
             for item in operations
         ]
-        resolved = {**resolved, OPERATIONS: items}
-    return ResolvedArguments(resolved, tuple(hints)) if hints else ResolvedArguments(arguments, ())
+        resolved_arguments = {**resolved_arguments, OPERATIONS: items}
+    return ResolvedArguments(resolved_arguments, tuple(hints)) if hints else ResolvedArguments(arguments, ())
 
 
 def _list_fields(tool: Tool) -> frozenset[str]:
@@ -118,9 +118,9 @@ def _find_target(tool: Tool, fields: Collection[str], name: str) -> str | None:
     """Return the only field of a tool that a name can mean; None without one, or with several."""
     if (renamed := RENAMED_ARGUMENTS.get(tool.name, {}).get(name)) is not None:
         return renamed
-    names = _NAMES.get(name, ())
+    names = _FIELDS_BY_NAME.get(name, ())
     if not names and not tool.writes:
-        names = _READING_NAMES.get(name, ())
+        names = _FIELDS_BY_READING_NAME.get(name, ())
     candidates = [field for field in names if field in fields and not _is_hidden(tool, field)]
     return candidates[0] if len(candidates) == 1 else None
 

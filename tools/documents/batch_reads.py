@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tools.arguments import OPERATIONS, InvalidArguments, read_operations
 from tools.budgets.fit import SeenTextsRecorder
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
-from tools.errors import error_response
+from tools.errors import build_error_response
 from tools.pages import measure_tokens
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep
@@ -43,8 +43,8 @@ def answer_batch(
 ) -> Answer:
     """Return the result of each read of a batch, in order; a failed read does not affect the others.
 
-    `read` gets a context whose limit is what the other results leave. `next_operation` is the number of the
-    first operation that does not fit into the answer. The answer is an error if each read failed. Raises
+    `read` gets a context whose limit is what the other results leave. `next_operation` is the position of
+    the first operation that does not fit into the answer. The answer is an error if each read failed. Raises
     InvalidArguments for a malformed batch.
     """
     items = read_operations(operations)
@@ -69,7 +69,7 @@ def answer_batch(
         except WorkspaceError as error:
             snapshot = _find_snapshot(read_context, item)
             offered_tools = read_context.context.tools
-            response = error_response(error, tool, item, snapshot, offered_tools=offered_tools)
+            response = build_error_response(error, tool, item, snapshot, offered_tools=offered_tools)
             results.append({"success": False, **response})
         else:
             data.pop("next_step", None)  # only the whole answer has a next step

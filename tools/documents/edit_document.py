@@ -18,7 +18,7 @@ from tools.arguments import (
     select_requested_fields,
 )
 from tools.documents import edit_operations
-from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, correct_text_names
+from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, correct_operation_example
 from tools.returned_diff import ReturnedDiff
 from tools.task_progress import describe_progress
 from tools.tool import Answer, NextStep, Tool, call
@@ -67,7 +67,7 @@ _SHARED_FIELDS: dict[str, tuple[Any, str]] = {
 
 
 def _make_field(name: str, annotation: Any) -> tuple[Any, Any]:
-    """Return a field; a batch, and a single call, may have it even if only other tools list it."""
+    """Return a field of the model; a field that only other tools list is accepted, but hidden."""
     is_hidden = name not in _LISTED_FIELDS
     return annotation, Field(
         None, description=_DESCRIPTIONS.get(name), json_schema_extra={HIDDEN: True} if is_hidden else None
@@ -181,7 +181,7 @@ def _build_operation(context: Context, item: CallArguments, *, is_partial: bool 
     return edit_operations.build_operation(operation, values)
 
 
-def _enrich(result: WriteResult, step: PlanStep) -> Data:
+def _describe_task_progress(result: WriteResult, step: PlanStep) -> Data:
     """Return the progress of a section if the operation changed its tasks."""
     fields = step.outcome.result if step.outcome else {}
     if not {"task_index", "completed", "reopened"} & set(fields):
@@ -234,7 +234,7 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
     """Return an example that appends to the existing section if the call would add it again."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
-        return correct_text_names(example, error, snapshot)
+        return correct_operation_example(example, error, snapshot)
     # Only the content of add_section is reused; in other operations the content may be the invalid field.
     content = example.get("content") if example["operation"] == "add_section" else None
     return {
@@ -266,5 +266,5 @@ WRITER = Writer(
     build=_build_operation,
     success_fields={"updated": True},
     next_step=_next_step,
-    enrich=_enrich,
+    build_extra_fields=_describe_task_progress,
 )

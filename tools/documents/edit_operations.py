@@ -297,7 +297,7 @@ def _list_matching_operations(arguments: CallArguments, field_names: set[str]) -
     slug = arguments.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
     return [
-        name for name in matching_names if load_operation_classes()[name].names_task in (None, is_task)
+        name for name in matching_names if load_operation_classes()[name].targets_task in (None, is_task)
     ] or matching_names
 
 
@@ -419,12 +419,12 @@ def complete_fields(operation: str, values: Data) -> Data:
     return {**{field: placeholders[field] for field in required_names}, **values}
 
 
-def correct_text_names(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+def correct_operation_example(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
     if (writing_tool := load_writing_tool(operation)) is not None:
         return _correct_tool_example(writing_tool.tool, example, error, snapshot)
-    if load_operation_classes()[operation].names_task:
+    if load_operation_classes()[operation].targets_task:
         example = correct_task(example, error, snapshot)
         # The requested destination may be the invalid field, so the example uses the task's own section.
         is_move = operation == "move_task"

@@ -205,8 +205,8 @@ def _get_last_path(entry: Data) -> str:
 
 def _normalize_path(path: str) -> str:
     """Return a path without `./` and a final `/`; an empty string for the top folder."""
-    normalized = path.strip().removeprefix("./").rstrip("/")
-    return "" if normalized == "." else normalized
+    normalized_path = path.strip().removeprefix("./").rstrip("/")
+    return "" if normalized_path == "." else normalized_path
 
 
 def _list_paths(snapshot: Snapshot, folder: str) -> list[str]:

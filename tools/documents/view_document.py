@@ -28,7 +28,7 @@ from tools.outline import (
     describe_links,
     describe_related,
     describe_task,
-    list_extra_titles,
+    list_titles_not_in_addresses,
 )
 from tools.pages import cut_part
 from tools.read_context import ReadContext
@@ -146,7 +146,7 @@ def _add_links(
 
 
 def _view_outline(read_context: ReadContext, document: Document, offset: int) -> Data:
-    """Return the outline from the section with the number `offset` on, as far as the limit of an answer."""
+    """Return the outline from the section at position `offset` on, as far as the limit of an answer."""
     if offset and offset >= len(document.sections):
         raise InvalidArguments(
             f"'offset' is after the last section; the document has {len(document.sections):,} sections",
@@ -160,7 +160,7 @@ def _view_outline(read_context: ReadContext, document: Document, offset: int) ->
     if document.preamble:
         data["preamble"] = document.preamble.address
     data["sections"] = outline.entries
-    if titles := list_extra_titles(document, offset, outline.end):
+    if titles := list_titles_not_in_addresses(document, offset, outline.end):
         data["titles"] = titles
     links, link_hints = ({}, []) if offset else describe_links(read_context, document)
     if links:
@@ -175,7 +175,7 @@ def _view_outline(read_context: ReadContext, document: Document, offset: int) ->
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
     if outline.end < len(document.sections):
-        view = read_context.build_call_for_rest("view_document", file=document.path, offset=outline.end)
+        view = read_context.build_continuation_call("view_document", file=document.path, offset=outline.end)
         step = NextStep("See more sections with ", view)
         return {**data, "truncated": True, "offset": outline.end, "next_step": step}
     return data
@@ -217,7 +217,7 @@ def _view_section(
             data["hints"] = [f"the first {MAX_ENTRIES_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if next_offset is not None:
         extra_fields = {"include_subsections": True} if include_subsections else {}
-        view = read_context.build_call_for_rest(
+        view = read_context.build_continuation_call(
             "view_document", file=document.path, slug=section.key, offset=next_offset, **extra_fields
         )
         step = NextStep("Read the rest with ", view)

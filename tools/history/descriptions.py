@@ -65,27 +65,27 @@ def describe_change(change: CommitChange, budget: DiffBudget | None) -> Data:
         data["old_file"] = change.old_path
     if change.old_fragment is not None and change.old_fragment != change.fragment:
         data["old_slug"] = change.old_fragment
-    return data if budget is None else data | _diff_within_budget(budget, change)
+    return data if budget is None else data | _describe_diff_within_budget(budget, change)
 
 
-def describe_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
+def describe_change_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
     """Return the `diff` of a change, or a `hint` if it is too large to compare."""
-    from workspace.diff.unified import format_section_diff
+    from workspace.diff.unified import format_unified_diff
 
     if change.size > _MAX_DIFFED_BYTES:
         return {"hint": f"texts of over {_MAX_DIFFED_BYTES:,} bytes are not compared"}
     old_line, new_line = change.start_lines
-    diff = format_section_diff(
+    diff = format_unified_diff(
         change.before, change.after, old_line=old_line, new_line=new_line, max_chars=max_characters
     )
     return {"diff": diff}
 
 
-def _diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, str]:
+def _describe_diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, str]:
     """Return the `diff` of a change if the budget permits it, else a `hint`."""
     if change.size <= _MAX_DIFFED_BYTES and (budget.characters <= 0 or budget.bytes < change.size):
         return {"hint": "this page is full: repeat the call with a smaller limit to see the diff"}
-    data = describe_diff(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
+    data = describe_change_diff(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
     if "diff" in data:
         budget.characters -= len(data["diff"])
         budget.bytes -= change.size

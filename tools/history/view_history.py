@@ -105,7 +105,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 
 def _read_cursor(read_context: ReadContext, cursor: str) -> tuple[ReadContext, str]:
-    """Return the commit of the first page, and the position of the next page.
+    """Return the context at the commit of the first page, and the position of the next page.
 
     Raises StaleCursor if that commit no longer exists.
     """

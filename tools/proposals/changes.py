@@ -50,7 +50,7 @@ def render_changes(
     max_characters: int = MAX_PAGE_CHARACTERS,
 ) -> ChangesPage:
     """Return the changed documents from an index, up to the limit; a long first document is cut."""
-    from workspace.diff.changes import DocumentKind
+    from workspace.diff.changes import DocumentChangeKind
     from workspace.diff.formats import format_data, format_markdown
 
     documents = changes.documents
@@ -73,7 +73,7 @@ def render_changes(
                 "rest": str(call("view_proposal", proposal=proposal, file=change.path)),
             }
             text += f"\nThe rest: {entry['rest']}\n"
-        elif change.kind is DocumentKind.ADDED:
+        elif change.kind is DocumentChangeKind.ADDED:
             version_calls = _list_version_calls(context, changes, change, None)
             entry |= version_calls
             text += _describe_versions(version_calls)
@@ -134,7 +134,7 @@ def _narrow_to_section(change: DocumentChange, slug: str) -> DocumentChange:
 
     section_change = select_section(change, slug)
     if section_change is None:
-        addresses = list(dict.fromkeys(change.section for change in change.sections))
+        addresses = list(dict.fromkeys(change.section_address for change in change.section_changes))
         nearest = find_nearest(slug, addresses) or addresses[:5]
         raise _build_not_changed_error(f"'{slug[:200]}' of '{change.path[:200]}'", nearest, "slug")
     return section_change
@@ -168,14 +168,16 @@ def _list_version_calls(
     context: Context, changes: CommitChanges, change: DocumentChange, slug: str | None
 ) -> dict[str, str]:
     """Return the calls that read a document or section before and after its change."""
-    from workspace.diff.changes import DocumentKind
+    from workspace.diff.changes import DocumentChangeKind
 
     tool = next((name for name in ("view_document", "get_doc") if context.offers(name)), None)
     calls: dict[str, str] = {}
     if tool is None:
         return calls
     for name, path, ref in (("before", change.old_path, changes.base), ("after", change.path, changes.tip)):
-        exists = change.kind is not (DocumentKind.ADDED if name == "before" else DocumentKind.REMOVED)
+        exists = change.kind is not (
+            DocumentChangeKind.ADDED if name == "before" else DocumentChangeKind.REMOVED
+        )
         if path is not None and ref is not None and exists:
             target: Data = {"file": path, **({"slug": slug} if slug else {})}
             if tool == "get_doc":

@@ -86,7 +86,7 @@ def measure_json_size(data: object) -> int:
     return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def select_fitting(entries: Iterable[Data], max_bytes: int) -> list[Data]:
+def select_fitting_entries(entries: Iterable[Data], max_bytes: int) -> list[Data]:
     """Return the first entries within a budget, at least one."""
     fitting_entries: list[Data] = []
     for data in entries:
@@ -117,7 +117,7 @@ def _describe_thread(located_thread: LocatedThread, proposal: str, max_bytes: in
     data = {**describe_comment(comment, proposal), **describe_location(located_thread), "replies": []}
     if replies:
         reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
-        data["replies"] = select_fitting(reply_entries, max_bytes - measure_json_size(data))
+        data["replies"] = select_fitting_entries(reply_entries, max_bytes - measure_json_size(data))
         if omitted_count := len(replies) - len(data["replies"]):
             data["more_replies"] = omitted_count
             data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))

@@ -106,7 +106,7 @@ def read_resolutions(
     Raises InvalidArguments with the index of the invalid resolution.
     """
     resolutions: dict[str, dict[UnitId, Resolution]] = {}
-    wide_resolutions: list[tuple[int, _Resolution, ResolutionChoice]] = []
+    general_resolutions: list[tuple[int, _Resolution, ResolutionChoice]] = []
     for index, item in enumerate(items):
         if not isinstance(item, dict):
             raise _build_resolution_error(index, "must be an object")
@@ -114,7 +114,7 @@ def read_resolutions(
         item_resolution = _parse_resolution(index, fields)
         choice = ResolutionChoice(_check_value(index, "choice", item_resolution.choice, CHOICES))
         if item_resolution.kind is None:
-            wide_resolutions.append((index, item_resolution, choice))
+            general_resolutions.append((index, item_resolution, choice))
             continue
         unit = UnitId(
             UnitKind(_check_value(index, "kind", item_resolution.kind, _KINDS)),
@@ -138,12 +138,12 @@ def read_resolutions(
                 index, "names the same conflict as another resolution", "Remove one of the two."
             )
         file_resolutions[unit] = Resolution(choice, content)
-    for index, item_resolution, choice in wide_resolutions:
-        _add_wide_resolution(index, item_resolution, choice, conflicts, resolutions)
+    for index, item_resolution, choice in general_resolutions:
+        _add_general_resolution(index, item_resolution, choice, conflicts, resolutions)
     return resolutions
 
 
-def _add_wide_resolution(
+def _add_general_resolution(
     index: int,
     resolution: _Resolution,
     choice: ResolutionChoice,

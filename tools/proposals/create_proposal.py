@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read_arguments, remove_nulls
 from tools.errors import escape_invisible
-from tools.proposals.descriptions import choose_commit, list_latest_open, open_pull_request_of
+from tools.proposals.descriptions import choose_commit, list_latest_open, open_and_describe_pull_request
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor, list_overlaps, suggest_after_end, suggest_first_write
 from tools.writer import select_example_arguments
@@ -73,9 +73,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     }
     hints: list[str] = []
     if request.submit and proposal.tip != proposal.content.base:
-        pull_request, hints = open_pull_request_of(proposal_actions, proposal)
+        pull_request, hints = open_and_describe_pull_request(proposal_actions, proposal)
         data |= pull_request
-    if same_title_ids := _list_with_same_title(proposal_actions.list_all(), proposal):
+    if same_title_ids := _list_ids_with_same_title(proposal_actions.list_all(), proposal):
         hints.append(f"open proposals with the same title: {', '.join(same_title_ids)}")
     if hints:
         data["hints"] = hints
@@ -98,7 +98,7 @@ def _explain_usage(context: Context, arguments: CallArguments, request: CreatePr
     return Answer({**data, "commit": context.workspace.tip(), "next_step": step})
 
 
-def _list_with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
+def _list_ids_with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> list[str]:
     title = proposal.content.title.casefold()
     other_proposals = (
         other_proposal

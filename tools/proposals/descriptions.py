@@ -1,6 +1,6 @@
 """Descriptions of a proposal: author, dates, state, problems and allowed actions.
 
-`open_pull_request_of` opens the pull request of a proposal on a forge, and describes it.
+`open_and_describe_pull_request` opens the pull request of a proposal on a forge, and describes it.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ def describe_comment(comment: Comment, proposal: str) -> Data:
         "comment": comment.id,
         "author": describe_author(comment.author),
         "time": format_time(comment.time),
-        **shorten_text(comment.text, proposal, comment.id),
+        **shorten_comment_text(comment.text, proposal, comment.id),
     }
 
 
-def shorten_text(text: str, proposal: str, id: str) -> Data:
+def shorten_comment_text(text: str, proposal: str, id: str) -> Data:
     """Return the beginning of a text as `text`; if it is cut, `rest` is the call for the rest."""
     beginning, next_offset = cut_text(escape_invisible(text), 0, MAX_TEXT_CHARACTERS)
     if next_offset is None:
@@ -134,7 +134,9 @@ def list_latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
     ]
 
 
-def open_pull_request_of(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
+def open_and_describe_pull_request(
+    proposal_actions: ProposalActions, proposal: Proposal
+) -> tuple[Data, list[str]]:
     """Open or update the pull request of a proposal; return its field, and hints about failures.
 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.

@@ -11,7 +11,7 @@ from tools.proposals.comments import (
     describe_location,
     read_comments_cursor,
     read_comments_page,
-    select_fitting,
+    select_fitting_entries,
     write_comments_cursor,
 )
 from tools.proposals.descriptions import describe_comment, describe_proposal
@@ -69,7 +69,7 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
     first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
     void_reasons = find_void_approvals(context, proposal)
     page = proposal.reviews[first_index : first_index + limit]
-    entries = select_fitting(
+    entries = select_fitting_entries(
         (describe_review(review_status, void_reasons, proposal.id) for review_status in page),
         min(MAX_COMMENTS_BYTES, context.text_characters),
     )
@@ -103,7 +103,7 @@ def view_comment(
                 else _build_continue_step(proposal, id, next_offset)
             )
             data: Data = {
-                "reviews": [{**_without_rest(review_fields), "text": text}],
+                "reviews": [{**_drop_rest_field(review_fields), "text": text}],
                 "next_offset": next_offset,
             }
             return _build_answer(context, proposal, data, step)
@@ -151,9 +151,9 @@ def _view_thread(
     comment_fields, next_offset = describe_comment(comment, proposal.id), None
     if cursor is None or offset is not None:
         text, next_offset = _cut_comment(context, comment.text, offset)
-        comment_fields = {**_without_rest(comment_fields), "text": text}
+        comment_fields = {**_drop_rest_field(comment_fields), "text": text}
     page = (describe_comment(reply, proposal.id) for reply in replies[first_index : first_index + limit])
-    reply_entries = select_fitting(page, min(_MAX_REPLIES_BYTES, context.text_characters))
+    reply_entries = select_fitting_entries(page, min(_MAX_REPLIES_BYTES, context.text_characters))
     next_index = first_index + len(reply_entries)
     next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
     thread = {
@@ -178,7 +178,7 @@ def _view_reply(
 ) -> Answer:
     text, next_offset = _cut_comment(context, reply.text, offset)
     comment_fields = {
-        **_without_rest(describe_comment(reply, proposal.id)),
+        **_drop_rest_field(describe_comment(reply, proposal.id)),
         "text": text,
         "reply_to": thread.comment.id,
     }
@@ -199,7 +199,7 @@ def _compute_max_characters(context: Context) -> int:
     return min(_MAX_TEXT_CHARACTERS, context.text_characters)
 
 
-def _without_rest(fields: Data) -> Data:
+def _drop_rest_field(fields: Data) -> Data:
     return {name: value for name, value in fields.items() if name != "rest"}
 
 

@@ -29,7 +29,7 @@ from tools.writer import Writer, select_example_arguments
 from workspace.document.addresses import resolve_section
 from workspace.edits.text import UpdateContent
 from workspace.proposals.events import validate_text
-from workspace.writing.idempotency import compute_digest
+from workspace.writing.idempotency import compute_call_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,12 +125,12 @@ class _Report(NamedTuple):
     def title(self) -> str:
         """The title of the proposal."""
         address = self.address
-        shown = address if len(address) <= _MAX_TITLE_ADDRESS else f"{address[:_MAX_TITLE_ADDRESS]}…"
-        return f"Problem in {shown}"
+        shown_address = address if len(address) <= _MAX_TITLE_ADDRESS else f"{address[:_MAX_TITLE_ADDRESS]}…"
+        return f"Problem in {shown_address}"
 
 
 def _propose(report: _Report, suggestion: str) -> Answer:
-    """Return the answer of a proposal with a suggestion; it has none if the text is the present one."""
+    """Propose a suggestion, and return the answer; without a proposal if the section has this text."""
     operation = UpdateContent(file=report.file, slug=report.slug or "", content=suggestion)
     writer = Writer(
         lambda: TOOL, lambda *_: operation, {"reported": True, "address": report.address}, _suggest_no_step
@@ -158,7 +158,7 @@ def _comment(report: _Report) -> Data:
         report.problem,
         file=report.file,
         slug=report.slug,
-        key=None if key is None else compute_digest(TOOL.name, {"key": key}),
+        key=None if key is None else compute_call_digest(TOOL.name, {"key": key}),
     )
     return {
         "reported": True,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.errors import escape_invisible
-from tools.proposals.comments import select_fitting
+from tools.proposals.comments import select_fitting_entries
 from tools.proposals.conflicts import describe_conflicts
-from tools.proposals.descriptions import describe_author, format_time, shorten_text
+from tools.proposals.descriptions import describe_author, format_time, shorten_comment_text
 from tools.tool import call
 from tools.write_target import list_names
 from workspace.proposals.approvals import find_void_reason
@@ -61,7 +61,7 @@ def describe_review_state(context: Context, proposal: Proposal) -> Data:
         describe_review(review_status, void_reasons, proposal.id)
         for review_status in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
     )
-    data["reviews"] = select_fitting(newest_reviews, _MAX_REVIEWS_BYTES)[::-1]
+    data["reviews"] = select_fitting_entries(newest_reviews, _MAX_REVIEWS_BYTES)[::-1]
     if len(proposal.reviews) > len(data["reviews"]):
         data["reviews_total"] = len(proposal.reviews)
         data["reviews_rest"] = str(call("view_proposal", proposal=proposal.id, reviews=True))
@@ -148,7 +148,7 @@ def describe_review(
         "author": describe_author(review.author),
         "time": format_time(review.time),
         "commit": review.commit,
-        **shorten_text(review.text, proposal, review.id),
+        **shorten_comment_text(review.text, proposal, review.id),
         "holds": void_reason is None,
         **({"void": void_reason.value} if void_reason is not None else {}),
     }

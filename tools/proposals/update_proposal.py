@@ -18,20 +18,20 @@ from tools.arguments import (
     remove_nulls,
     resolve_target,
 )
-from tools.errors import error_response, escape_invisible
+from tools.errors import build_error_response, escape_invisible
 from tools.proposals.descriptions import (
     choose_commit,
     list_allowed_actions,
     list_latest_open,
-    open_pull_request_of,
+    open_and_describe_pull_request,
 )
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor, list_overlaps
-from tools.writer import select_example_arguments, update_index_to
+from tools.writer import select_example_arguments, update_index_after_commit
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
-from workspace.writing.idempotency import compute_digest
+from workspace.writing.idempotency import compute_call_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,7 +113,7 @@ def resolve_action(arguments: Mapping[str, object]) -> Action | None:
         if field not in known_fields:
             raise InvalidArguments(
                 f"'{field}' is not a field of {action.name}",
-                fix=f"Omit '{field}'; its fields are {action.field_list or 'proposal and action'}.",
+                fix=f"Omit '{field}'; {action.name} has {action.field_list or 'no further fields'}.",
                 field=field,
             )
     for field in action.required_fields:
@@ -127,7 +127,7 @@ def resolve_action(arguments: Mapping[str, object]) -> Action | None:
 
 
 def guess_action(arguments: Mapping[str, object]) -> Action | None:
-    """Return the most likely action of an invalid call; None if the action is ambiguous."""
+    """Return the most likely action of an invalid call; None if neither name nor fields suggest one."""
     name = arguments.get("action")
     if isinstance(name, str) and name:
         nearest = find_nearest(name, ACTIONS)
@@ -251,7 +251,7 @@ def _refresh(
             lambda conflicts: read_resolutions(resolutions, conflicts),
             seen_commits.get("commit"),
             seen_commits.get("target_commit"),
-            compute_digest(_TOOL_NAME, {"resolutions": resolutions, **seen_commits}),
+            compute_call_digest(_TOOL_NAME, {"resolutions": resolutions, **seen_commits}),
         )
     return proposal_actions.refresh(
         proposal.id, identify_actor(context, _TOOL_NAME), refresh_resolutions, key=request.idempotency_key
@@ -323,7 +323,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example for an existing proposal; a comment if the proposal is not the requested one."""
+    """Return an example with existing names, and with an action that is possible after the error."""
     suggestions = error.details.get("candidates")
     candidates = suggestions if isinstance(suggestions, list) else []
     if error.code == "PROPOSAL_NOT_FOUND" and candidates:
@@ -390,11 +390,11 @@ def _build_answer(context: Context, action: Action, result: ActionResult) -> Ans
         data["overlaps"] = list_overlaps(context, proposal.id)
     hints: list[str] = []
     if action.name == "submit":
-        pull_request, hints = open_pull_request_of(context.workspace.proposal_actions(), proposal)
+        pull_request, hints = open_and_describe_pull_request(context.workspace.proposal_actions(), proposal)
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.content.target
-        hints += update_index_to(context, result.commit)
+        hints += update_index_after_commit(context, result.commit)
     if hints:
         data["hints"] = hints
     return Answer({**data, "next_step": _next_step(context, action.name, result)})
@@ -472,7 +472,7 @@ def _build_conflict_error(
         else read_arguments(UpdateProposalArguments, arguments).resolutions or []
     )
     seen_commits = {"commit": commit, "target_commit": target_commit}
-    data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
+    data = build_error_response(error, TOOL, arguments, None, offered_tools=context.tools)
     data |= {
         "error": "the proposal and its target changed the same parts differently: nothing was merged",
         "fix": "Refresh the proposal with a resolution for each conflict: ours is the proposal's version, "
@@ -505,7 +505,7 @@ def _build_invalid_resolution_error(
 
     target_commit = context.workspace.git.tip(proposal.content.target)
     conflicts = context.workspace.proposal_reviews().conflicts(proposal, target_commit)
-    data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
+    data = build_error_response(error, TOOL, arguments, None, offered_tools=context.tools)
     seen_commits = {"commit": choose_commit(context, proposal), "target_commit": target_commit}
     example: Data = {"proposal": proposal.id, "action": "refresh"}
     if conflicts:

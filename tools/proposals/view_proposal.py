@@ -41,7 +41,7 @@ STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", 
 def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapping[str, object]) -> Answer:
     """Return a page of the proposals, newest first.
 
-    Raises InvalidArguments, StaleCursor.
+    Raises InvalidArguments, InvalidCursor, StaleCursor.
     """
     state = request.state or "any"
     if state not in STATES:

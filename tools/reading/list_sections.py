@@ -108,5 +108,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=correct_text_names,
-    shape_error=build_error_marker,
+    build_error_fields=build_error_marker,
 )

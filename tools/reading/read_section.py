@@ -90,7 +90,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "path": text.path,
     }
     if part.next_offset is not None:
-        rest_call = read_context.build_call_for_rest(
+        rest_call = read_context.build_continuation_call(
             "read_section",
             file_path=text.path,
             section_heading=get_section_name(entry),
@@ -112,5 +112,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=correct_text_names,
-    shape_error=build_missing_section_fields,
+    build_error_fields=build_missing_section_fields,
 )

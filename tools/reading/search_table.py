@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.markdown.tables import Row, Table
+    from workspace.markdown.tables import Table, TableRow
     from workspace.snapshot.snapshot import Snapshot
 
 DEFAULT_ROWS = 20
@@ -45,7 +45,7 @@ _MAX_DOCUMENTS_SCANNED = 20
 
 
 class TableNotFound(WorkspaceError):
-    """A section without a table; `candidates` are the addresses of sections of the document with tables."""
+    """A document or section has no table. `candidates` are addresses of its document that have one."""
 
     code: ClassVar[str] = "TABLE_NOT_FOUND"
 
@@ -61,10 +61,10 @@ class SearchTableArguments(ReadingArguments):
 
 
 class _FoundRow(NamedTuple):
-    """A row that is returned, and the number of its table."""
+    """A row that matches the query, and the index of its table."""
 
     table_number: int
-    row: Row
+    row: TableRow
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -130,7 +130,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             "max_rows": request.max_rows,
             "offset": next_offset,
         }
-        step = NextStep("Read more rows with ", read_context.build_call_for_rest("search_table", **fields))
+        step = NextStep(
+            "Read more rows with ", read_context.build_continuation_call("search_table", **fields)
+        )
         data |= {"truncated": True, "offset": next_offset, "next_step": step}
     return Answer(add_moved_to(location, data))
 
@@ -138,7 +140,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 def _read_tables(document: Document, section: Section | None) -> tuple[Sequence[Table], int]:
     """Return the tables of a section with its subsections, and the line of the document where it begins.
 
-    None is the whole document. Raises TableNotFound, LimitExceeded.
+    None and the preamble stand for the whole document. Raises TableNotFound, LimitExceeded.
     """
     from workspace.markdown.tables import find_tables
 

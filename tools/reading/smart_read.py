@@ -145,7 +145,7 @@ def _read_full(read_context: ReadContext, opened_text: OpenedText, offset: int, 
         data["original_tokens"] = tokens
     opened_text.record_seen_sections(read_context.context, part)
     if part.next_offset is not None:
-        rest_call = read_context.build_call_for_rest(
+        rest_call = read_context.build_continuation_call(
             "smart_read", file_path=text.path, mode="full", offset=part.next_offset
         )
         step = NextStep("Read the rest with ", rest_call)
@@ -159,7 +159,7 @@ def _read_summary(opened_text: OpenedText, request: SmartReadArguments, max_toke
     from workspace.texts.tokens import count_tokens
 
     text, outline, _, _ = opened_text
-    make_summary = partial(summarize, text, outline, style=request.summary_style, count=count_tokens)
+    make_summary = partial(summarize, text, outline, style=request.summary_style, count_tokens=count_tokens)
     summary = make_summary(budget=request.budget)
     if summary.tokens > max_tokens:
         summary = make_summary(budget=max_tokens)
@@ -221,5 +221,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=_correct_example,
-    shape_error=build_error_marker,
+    build_error_fields=build_error_marker,
 )

@@ -127,7 +127,7 @@ class ResourceLocation(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the bytes [start, end): the own text of a preamble, or a section with its subsections."""
+        """Return the bytes [start, end) of the document, or of the section with its subsections."""
         if self.section is None:
             return 0, len(self.document.data)
         return self.section.start, self.section.tree_end

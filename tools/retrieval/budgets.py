@@ -16,7 +16,7 @@ _AIMED_SHARE = 0.98  # of the tokens, because texts are cut between blocks
 _MAX_ESTIMATES = 4  # then the first size that fits is enough
 
 
-def find_largest(
+def find_largest_fitting_size(
     maximum: int, measure: Callable[[int], int], max_tokens: int, first_size: int | None = None
 ) -> int:
     """Return about the largest size, at most `maximum`, with at most `max_tokens` tokens; 0 if none fits.
@@ -66,5 +66,7 @@ def list_entries(
             data["next_cursor"] = write_list_cursor(names[start + count - 1], None, [field])
         return data
 
-    count = find_largest(len(entries) - start, lambda count: measure_tokens(build(count)), max_tokens)
+    count = find_largest_fitting_size(
+        len(entries) - start, lambda count: measure_tokens(build(count)), max_tokens
+    )
     return build(max(count, min(1, len(entries) - start)))

@@ -17,7 +17,7 @@ from tools.budgets.fit import shorten_answer
 from tools.budgets.limits import MAX_TOKENS, MIN_ANSWER_TOKENS, parse_max_tokens
 from tools.compatibility.near_names import resolve_near_names
 from tools.dispatcher import ToolDispatcher, UnknownTool, add_hints
-from tools.errors import error_response
+from tools.errors import build_error_response
 from tools.retrieval import TOOLS, WALKTHROUGH_TOOLS
 from tools.retrieval.context import RetrievalContext
 from tools.retrieval.search_documentation import TOOL as SEARCH_TOOL
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workspace.writing.read_before_write import SeenTexts
 
 _DEFAULT_READING_TOOL = "get_doc"
-_NAMESPACE = {
+_NAMESPACE_SCHEMA = {
     "type": "string",
     "description": "Specific namespace to read in (optional if only one namespace)",
 }
@@ -79,10 +79,10 @@ class SourcesDispatcher:
         definitions = [
             {
                 "name": self._prefix + tool.name,
-                **tool.title_field(),
+                **tool.build_title_field(),
                 "description": tool.description,
                 "inputSchema": self._build_schema(tool, context),
-                "annotations": tool.annotations(),
+                "annotations": tool.build_annotations(),
             }
             for tool in self._select_tools().values()
         ]
@@ -96,9 +96,9 @@ class SourcesDispatcher:
 
     def offers(self, name: str) -> bool:
         """Return True if a tool of this name is offered."""
-        return name in self.names()
+        return name in self.tool_names()
 
-    def names(self) -> frozenset[str]:
+    def tool_names(self) -> frozenset[str]:
         """Return the names of the tools that are offered, with their prefix."""
         return frozenset(self._prefix + name for name in self._select_tools())
 
@@ -130,7 +130,7 @@ class SourcesDispatcher:
         """
         tool = self._select_tools().get(name.removeprefix(self._prefix)) if self.offers(name) else None
         if tool is None:
-            raise UnknownTool(name, find_nearest(name, self.names()))
+            raise UnknownTool(name, find_nearest(name, self.tool_names()))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         limit = self._get_limit(tool) if max_tokens is None else min(self._get_limit(tool), max_tokens)
         hints: tuple[str, ...] = ()
@@ -141,10 +141,12 @@ class SourcesDispatcher:
                 )
             if tool.name not in self._reading_tools:
                 fields, hints = resolve_near_names(tool, fields)
-            if (requested := fields.get(MAX_TOKENS)) is not None:
-                if (narrowed := parse_max_tokens(requested, limit)) == limit and str(requested) != str(limit):
+            if (requested_limit := fields.get(MAX_TOKENS)) is not None:
+                if (narrowed_limit := parse_max_tokens(requested_limit, limit)) == limit and str(
+                    requested_limit
+                ) != str(limit):
                     hints = (*hints, f"max_tokens is {limit:,}: the server allows no more in one answer")
-                limit = narrowed
+                limit = narrowed_limit
             if tool.name in self._reading_tools:
                 return self._call_reading_tool(tool, fields, client, progress, max_tokens)
             context = self._build_context(client, limit, progress)
@@ -162,7 +164,7 @@ class SourcesDispatcher:
 
     def _build_failure(self, tool: Tool, error: WorkspaceError, arguments: Mapping[str, object]) -> Answer:
         offered_tools = frozenset(self._select_tools())
-        data = error_response(error, tool, arguments, None, offered_tools=offered_tools)
+        data = build_error_response(error, tool, arguments, None, offered_tools=offered_tools)
         field = _get_namespace_field(tool) if tool.name in self._reading_tools else "namespace"
         if isinstance(error, NamespaceRequired | NamespaceNotFound):
             namespace = (error.details.get("nearest") or error.details["namespaces"])[0]
@@ -204,9 +206,9 @@ class SourcesDispatcher:
             answer = dispatcher.call(
                 tool.name, own_arguments, client=client, progress=progress, max_tokens=max_tokens
             )
-        return self._name_search_tool(answer)
+        return self._replace_search_tool_name(answer)
 
-    def _name_search_tool(self, answer: Answer) -> Answer:
+    def _replace_search_tool_name(self, answer: Answer) -> Answer:
         """Return the error for an unknown chunk with the tool of this server that finds chunks."""
         if answer.data.get("code") != "CHUNK_NOT_FOUND" or "search_docs" in self._reading_tools:
             return answer
@@ -217,7 +219,7 @@ class SourcesDispatcher:
         data = {**answer.data, "fix": str(answer.data.get("fix", "")).replace("search_docs", tool)}
         return replace(answer, data={**data, "error": text}, text=text)
 
-    def _name_search_tool_in(self, field_schema: dict[str, Any]) -> dict[str, Any]:
+    def _replace_search_tool_name_in_field(self, field_schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of a field with the tool of this server that finds chunks."""
         if "description" not in field_schema or "search_docs" in self._reading_tools:
             return field_schema
@@ -242,9 +244,10 @@ class SourcesDispatcher:
             schema["properties"][MAX_TOKENS] = {**max_tokens, "minimum": MIN_ANSWER_TOKENS}
         if tool.name in self._reading_tools:
             properties = {
-                name: self._name_search_tool_in(item) for name, item in schema["properties"].items()
+                name: self._replace_search_tool_name_in_field(item)
+                for name, item in schema["properties"].items()
             }
-            return {**schema, "properties": {**properties, _get_namespace_field(tool): _NAMESPACE}}
+            return {**schema, "properties": {**properties, _get_namespace_field(tool): _NAMESPACE_SCHEMA}}
         return tool.schema(context, schema) if tool.schema else schema
 
 

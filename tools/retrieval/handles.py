@@ -144,9 +144,9 @@ def resolve_handle(workspace: Workspace, handle: Handle) -> WalkthroughPosition:
 def estimate_number(old_keys: Sequence[str], number: int, keys: Sequence[str]) -> tuple[int, bool]:
     """Return the present number of a step whose key is missing in `keys`, and True if the step is present.
 
-    A step with as many steps between its neighbors as before was rewritten. Otherwise it was removed, and the
-    number is that of its nearest earlier neighbor, so that no later step is skipped. If no step has its old
-    key, the number counts.
+    A step with as many steps between its neighbours as before was rewritten. Otherwise it was removed, and
+    the number is that of its nearest earlier neighbour, so that no later step is skipped. If no step has its
+    old key, the number counts.
     """
     present_numbers = {key: present_number for present_number, key in enumerate(keys, 1)}
     common_steps = [

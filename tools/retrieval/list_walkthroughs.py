@@ -8,7 +8,7 @@ from index.sources.settings import ALL_NAMESPACES
 from index.sources.source import SourceUnavailable
 from tools.arguments import ReadingArguments, read_arguments
 from tools.retrieval.budgets import list_entries
-from tools.retrieval.walkthroughs import format_id, iterate_walkthroughs
+from tools.retrieval.walkthroughs import format_walkthrough_id, iterate_walkthroughs
 from tools.tool import Answer, Tool
 from tools.writer import select_example_arguments
 
@@ -37,13 +37,13 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(ListWalkthroughsArguments, arguments)
     sources = context.sources
-    selected = sources.select(request.namespace or ALL_NAMESPACES) if len(sources) else ()
+    selected_sources = sources.select(request.namespace or ALL_NAMESPACES) if len(sources) else ()
     entries: list[tuple[str, Data]] = []
     unavailable: dict[str, str] = {}
-    for source in selected:
+    for source in selected_sources:
         try:
             for walkthrough in iterate_walkthroughs(source):
-                id = format_id(sources, source, walkthrough)
+                id = format_walkthrough_id(sources, source, walkthrough)
                 entry: Data = {
                     "id": id,
                     "title": walkthrough.title,

@@ -72,7 +72,7 @@ class RelatedSteps:
         ]
         return sorted(dict.fromkeys(steps), key=lambda step: step.number)
 
-    def explain(self, hit: SourceHit) -> str | None:
+    def explain_relation(self, hit: SourceHit) -> str | None:
         """Return the reason why a hit is related to the step under way or the next one, or None."""
         for step in self.find_steps(hit):
             if step in (self.current.position.step, self.current.position.next_step):
@@ -81,7 +81,7 @@ class RelatedSteps:
 
     def measure_relevance(self, hit: SourceHit) -> float:
         """Return 1.0 for a hit related to the current or the next step, 0.5 for another step, else 0.0."""
-        if self.explain(hit) is not None:
+        if self.explain_relation(hit) is not None:
             return 1.0
         return 0.5 if self.find_steps(hit) else 0.0
 
@@ -103,7 +103,7 @@ class RelatedSteps:
             with hit.source.open() as index:
                 snapshot = index.workspace.snapshot()
                 document = snapshot.document(hit.hit.filepath)
-                titles += _list_neighbours(snapshot, document, hit.hit.address)
+                titles += _list_related_titles(snapshot, document, hit.hit.address)
         except (SourceUnavailable, DocumentNotFound, NotADocument, LimitExceeded):
             pass  # the hit was read a moment ago, and its document has been removed since
         if (next_step := self.current.position.next_step) is not None:
@@ -112,7 +112,7 @@ class RelatedSteps:
         return [title for title in dict.fromkeys(titles) if title not in own_titles][:_MAX_FOLLOW_UPS]
 
 
-def _list_neighbours(snapshot: Snapshot, document: Document, address: str) -> list[str]:
+def _list_related_titles(snapshot: Snapshot, document: Document, address: str) -> list[str]:
     """Return the titles of the section after a section, and of the first sections that it links to."""
     section = document.section_by_key(address.removeprefix(f"{document.path}#"))
     if section is None:

@@ -16,10 +16,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.matches import Matcher, SearchableText
-from index.sources.permalinks import SectionPosition, format_permalink
+from index.sources.permalinks import CitedSection, format_permalink
 from index.sources.source import SourceUnavailable
 from tools.pages import CHARACTERS_PER_TOKEN, cut_text, exceeds, measure_tokens
-from tools.retrieval.budgets import find_largest
+from tools.retrieval.budgets import find_largest_fitting_size
 from tools.tool import NextStep, call
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 MAX_SUMMARY_CHARACTERS = 200
 _SHORT_TITLE_CHARACTERS = 40
 _MIN_CONTENT_CHARACTERS = 100
-_SHORT_OMITS = frozenset(("blob", "chunk_index", "document", "lines", "relevance_score", "url"))
+_FIELDS_OMITTED_IF_SHORT = frozenset(("blob", "chunk_index", "document", "lines", "relevance_score", "url"))
 _TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _TABLE_PADDING = re.compile(r" {2,}|-{4,}")
 _RUN_LENGTHS = {" ": 1, "-": 3}  # to which longer runs are shortened
 _ADDRESS_FIELDS = ("namespace", "address")
-_MINIMAL_OMITS = _SHORT_OMITS | {
+_FIELDS_OMITTED_IF_MINIMAL = _FIELDS_OMITTED_IF_SHORT | {
     "summary",
     "lifted_by",
     "walkthrough_relevance",
@@ -61,11 +61,11 @@ class Result(NamedTuple):
 
 
 class Detail(IntEnum):
-    """The detail of an answer: a small budget needs less of it.
+    """The detail of an answer: a small budget permits less of it.
 
-    SHORT results have an address but no other position, and a summary only without a content. MINIMAL
-    answers have only the address, the title and the content of each result, and no commits; `detail` is then
-    "minimal".
+    SHORT results have an address, no other position except the URL of a web page, and a summary only without
+    a content. MINIMAL answers have only the address, the title and the content of each result, and no
+    commits; `detail` is then "minimal".
     """
 
     MINIMAL = 0
@@ -77,23 +77,24 @@ BuildAnswer = Callable[[list["Data"], Detail], "Data"]
 """Returns the whole answer with some results, in a detail."""
 
 
-def build_results(page: SourcesPage, *, includes_content: bool, names_namespace: bool) -> list[Result]:
+def build_results(page: SourcesPage, *, includes_content: bool, includes_namespace: bool) -> list[Result]:
     """Return the results of a page, with their contents and namespaces if they are wanted."""
     matcher = Matcher(page.terms) if includes_content else None
     return [
-        _build_result(source_hit, page, matcher, names_namespace=names_namespace) for source_hit in page.hits
+        _build_result(source_hit, page, matcher, includes_namespace=includes_namespace)
+        for source_hit in page.hits
     ]
 
 
 def _build_result(
-    source_hit: SourceHit, page: SourcesPage, matcher: Matcher | None, *, names_namespace: bool
+    source_hit: SourceHit, page: SourcesPage, matcher: Matcher | None, *, includes_namespace: bool
 ) -> Result:
     """Return a result; with a matcher, its content."""
     source, hit = source_hit.source, source_hit.hit
     key = hit.address.removeprefix(f"{hit.filepath}#")
     commit = page.commits[source.name]
     settings = source.settings
-    position = SectionPosition(
+    position = CitedSection(
         source.name, settings.folder, hit.filepath, key, commit, hit.start_line, hit.end_line
     )
     fields: Data = {
@@ -107,7 +108,7 @@ def _build_result(
         "blob": hit.blob,
         "lines": [hit.start_line, hit.end_line],
     }
-    if names_namespace:
+    if includes_namespace:
         fields = {"namespace": source.name, **fields}
     if matcher is None:
         return Result(fields, None)
@@ -137,27 +138,29 @@ class ResultList(NamedTuple):
 
     results: Sequence[Result]
     build_answer: BuildAnswer
-    most_detail: Detail = Detail.FULL
+    max_detail: Detail = Detail.FULL
 
     @property
-    def longest(self) -> int:
+    def longest_content(self) -> int:
         """The characters of the longest content."""
         return max((len(result.content or "") for result in self.results), default=0)
 
     def build(self, count: int, limit: int, detail: Detail) -> Data:
         """Return the answer with the first `count` results, each with at most `limit` characters."""
-        shown = [_cut_content(_reduce(result, detail), limit) for result in self.results[:count]]
-        return self.build_answer(shown, detail)
+        shown_results = [
+            _cut_content(_reduce_to_detail(result, detail), limit) for result in self.results[:count]
+        ]
+        return self.build_answer(shown_results, detail)
 
     def select_form(self, max_tokens: int) -> tuple[int, Detail]:
         """Return how many results fit a number of tokens with short contents, and their detail."""
-        least = min(self.longest, _MIN_CONTENT_CHARACTERS)
+        min_length = min(self.longest_content, _MIN_CONTENT_CHARACTERS)
 
         def fits(count: int, detail: Detail) -> bool:
-            return not exceeds(self.build(count, least, detail), max_tokens)
+            return not exceeds(self.build(count, min_length, detail), max_tokens)
 
         count = len(self.results)
-        details = [detail for detail in reversed(Detail) if detail <= self.most_detail]
+        details = [detail for detail in reversed(Detail) if detail <= self.max_detail]
         detail = next((item for item in details if fits(min(count, 1), item)), Detail.MINIMAL)
         while count > 1 and not fits(count, detail):
             count -= 1
@@ -167,7 +170,7 @@ class ResultList(NamedTuple):
 def fit_results(result_list: ResultList, max_tokens: int) -> Data:
     """Return the answer with the results that fit a number of tokens; contents are cut if needed.
 
-    A cut content has `truncated`, and `offset`, the character at which the text goes on.
+    A cut content has `truncated`, and `offset`, the character at which the text continues.
     """
     return fit_result_lists([result_list], max_tokens)[0]
 
@@ -175,7 +178,7 @@ def fit_results(result_list: ResultList, max_tokens: int) -> Data:
 def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> list[Data]:
     """Return the answers to several questions that fit a number of tokens together.
 
-    Each can have its share, and more of its content where the contents of the others are short.
+    Each list gets an equal share, and longer contents if those of the others are short.
     """
     share = max_tokens // max(len(result_lists), 1)
     forms = [result_list.select_form(share) for result_list in result_lists]
@@ -186,17 +189,17 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
             for result_list, (count, detail) in zip(result_lists, forms, strict=True)
         ]
 
-    longest = max((result_list.longest for result_list in result_lists), default=0)
+    max_length = max((result_list.longest_content for result_list in result_lists), default=0)
     content_count = sum(result.content is not None for item in result_lists for result in item.results)
     # The other fields have about half of the tokens.
     first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(2 * content_count, 1)
-    limit = find_largest(
-        longest, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
+    limit = find_largest_fitting_size(
+        max_length, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
     )
     return build(limit)
 
 
-def _reduce(result: Result, detail: Detail) -> Result:
+def _reduce_to_detail(result: Result, detail: Detail) -> Result:
     """Return a result in a detail."""
     fields = result.fields
     if detail is Detail.FULL:
@@ -204,18 +207,18 @@ def _reduce(result: Result, detail: Detail) -> Result:
     if detail is Detail.SHORT:
         # A resource URI repeats the namespace and the address.
         has_web_page = not fields.get("url", "doc:").startswith("doc:")
-        omitted = _SHORT_OMITS - {"url"} if has_web_page else _SHORT_OMITS
+        omitted_fields = _FIELDS_OMITTED_IF_SHORT - {"url"} if has_web_page else _FIELDS_OMITTED_IF_SHORT
         if result.content is not None:  # the shown part of the content has the words of the question
-            omitted |= {"summary"}
-        return result._replace(fields={name: fields[name] for name in fields if name not in omitted})
-    minimal_fields = {name: fields[name] for name in fields if name not in _MINIMAL_OMITS}
+            omitted_fields |= {"summary"}
+        return result._replace(fields={name: fields[name] for name in fields if name not in omitted_fields})
+    minimal_fields = {name: fields[name] for name in fields if name not in _FIELDS_OMITTED_IF_MINIMAL}
     if "title" in minimal_fields:
         minimal_fields["title"] = _shorten(minimal_fields["title"], _SHORT_TITLE_CHARACTERS)
     return result._replace(fields=minimal_fields)
 
 
 def _cut_content(result: Result, limit: int) -> Data:
-    """Return a result with at most `limit` characters of its content: those with most of the question.
+    """Return a result with at most `limit` characters of its content: the part with the most terms.
 
     A content that does not start at its beginning has `start`.
     """
@@ -224,7 +227,7 @@ def _cut_content(result: Result, limit: int) -> Data:
         return fields
     if len(content) <= limit:
         return _insert_content(fields, remove_table_padding(content))
-    start = find_window(content, matches, limit)
+    start = find_best_start(content, matches, limit)
     text, offset = cut_text(content, start, limit) if limit > 0 else ("", start)
     data = {**_insert_content(fields, remove_table_padding(text)), "truncated": True}
     if start:
@@ -242,7 +245,7 @@ def remove_table_padding(text: str) -> str:
     )
 
 
-def find_window(content: str, matches: Sequence[tuple[int, frozenset[str]]], size: int) -> int:
+def find_best_start(content: str, matches: Sequence[tuple[int, frozenset[str]]], size: int) -> int:
     """Return the start of the part of a text, of `size` characters, with the most terms of a question.
 
     A term that is rare in the text counts more. The part begins with a line, and it is the beginning of the
@@ -254,8 +257,8 @@ def find_window(content: str, matches: Sequence[tuple[int, frozenset[str]]], siz
 
     def measure(start: int) -> float:
         first = bisect_left(matches, start, key=itemgetter(0))
-        in_window = takewhile(lambda match: match[0] < start + sure_size, matches[first:])
-        return sum(1 / counts[term] for term in set().union(*(terms for _, terms in in_window)))
+        matches_in_part = takewhile(lambda match: match[0] < start + sure_size, matches[first:])
+        return sum(1 / counts[term] for term in set().union(*(terms for _, terms in matches_in_part)))
 
     starts = [max(content.rfind("\n", 0, offset) + 1, offset - sure_size // 2) for offset, _ in matches]
     best_start = max((0, *dict.fromkeys(starts)), key=measure)
@@ -276,15 +279,17 @@ def _insert_content(fields: Data, content: str) -> Data:
     }
 
 
-def suggest_rest(sources: Sequence[Data], detail: Detail = Detail.FULL) -> NextStep | None:
+def suggest_continuation(sources: Sequence[Data], detail: Detail = Detail.FULL) -> NextStep | None:
     """Return the next step that reads the rest of the first truncated content."""
-    cut = next((source for source in sources if source.get("truncated")), None)
-    if cut is None:
+    cut_source = next((source for source in sources if source.get("truncated")), None)
+    if cut_source is None:
         return None
     if detail is Detail.MINIMAL:
         return NextStep("Read the rest with get_doc: address as chunk_id, offset")
-    namespace = {"namespace": cut["namespace"]} if "namespace" in cut else {}
+    namespace = {"namespace": cut_source["namespace"]} if "namespace" in cut_source else {}
     # A content that has a start is read from its beginning.
-    offset = {"offset": cut["offset"]} if cut.get("offset") and "start" not in cut else {}
-    rest_call = call("get_doc", chunk_id=cut["address"], **offset, **namespace)
+    offset = (
+        {"offset": cut_source["offset"]} if cut_source.get("offset") and "start" not in cut_source else {}
+    )
+    rest_call = call("get_doc", chunk_id=cut_source["address"], **offset, **namespace)
     return NextStep("Read the rest of a truncated content with ", rest_call)

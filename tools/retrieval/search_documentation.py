@@ -35,7 +35,7 @@ from tools.retrieval.results import (
     build_results,
     fit_result_lists,
     fit_results,
-    suggest_rest,
+    suggest_continuation,
 )
 from tools.retrieval.walkthroughs import find_position
 from tools.tool import Answer, NextStep, Tool, call
@@ -76,7 +76,7 @@ _MAX_LISTED_NOTES = 3
 
 
 class SearchDocumentationArguments(ReadingArguments):
-    """The input of search_documentation. `query` may be left out beside `operations`."""
+    """The input of search_documentation. `query` is optional with `operations`."""
 
     query: str = Field("", description="Search query for documentation")
     namespace: str | None = Field(
@@ -116,10 +116,10 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(SearchDocumentationArguments, arguments)
     if request.operations is None:
         search = _Search.run(context, request)
-        results = search.build_results(names_namespace=len(context.sources) > 1)
+        results = search.build_results(includes_namespace=len(context.sources) > 1)
         return Answer(fit_results(ResultList(results, search.build_answer), context.max_tokens))
-    common = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
-    items = [{**common, **item} for item in read_operations(request.operations)]
+    common_fields = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
+    items = [{**common_fields, **item} for item in read_operations(request.operations)]
     if request.query.strip():
         items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
     if len(items) > MAX_QUESTIONS:
@@ -129,10 +129,10 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             field=OPERATIONS,
         )
     max_tokens = context.max_tokens
-    if max_tokens < (least := len(items) * MIN_QUESTION_TOKENS):
+    if max_tokens < (min_tokens := len(items) * MIN_QUESTION_TOKENS):
         raise InvalidArguments(
-            f"'{MAX_TOKENS}' must be at least {least:,} for {len(items)} questions",
-            fix=f"Give {least:,}, or ask {max(max_tokens // MIN_QUESTION_TOKENS, 1)} at most.",
+            f"'{MAX_TOKENS}' must be at least {min_tokens:,} for {len(items)} questions",
+            fix=f"Give {min_tokens:,}, or at most {max(max_tokens // MIN_QUESTION_TOKENS, 1)} questions.",
             field=MAX_TOKENS,
         )
     if arguments.get(MAX_TOKENS) is None:
@@ -144,7 +144,7 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
     """Return the answers to several questions, which share a number of tokens.
 
     An error of one question does not affect the others. The commits are in the answer once. An entry has no
-    cursor: its question can be asked alone.
+    cursor: its question can be sent alone.
     """
     defaults: dict[str, object] = {"max_results": DEFAULT_BATCH_RESULTS}
     result_lists: dict[int, ResultList] = {}
@@ -164,15 +164,15 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
             }
             continue
         # A question about one source names its namespace.
-        results = search.build_results(names_namespace=request.namespace == ALL_NAMESPACES)
+        results = search.build_results(includes_namespace=request.namespace == ALL_NAMESPACES)
         if "include_content" not in item:  # the first result answers most questions
             results = [*results[:1], *(result.reduce_to_address() for result in results[1:])]
         search_types.append(search.page.search_type)
         result_lists[number] = ResultList(results, search.build_entry, Detail.SHORT)
         for source_hit in search.page.hits:
             commits[source_hit.source.name] = search.page.commits[source_hit.source.name]
-    fitted = fit_result_lists(list(result_lists.values()), max_tokens)
-    entries = failures | dict(zip(result_lists, fitted, strict=True))
+    fitted_answers = fit_result_lists(list(result_lists.values()), max_tokens)
+    entries = failures | dict(zip(result_lists, fitted_answers, strict=True))
     batch_results = [entries[number] for number in range(len(items))]
     answer: Data = {"batch_results": batch_results, "search_type": join_search_types(search_types)}
     if len(commits) <= _MAX_LISTED_SOURCES:
@@ -215,10 +215,10 @@ class _Search:
             check_cursor_commits(commits_digest, page.commits)
         return cls(context, request, page, digest, offset)
 
-    def build_results(self, *, names_namespace: bool) -> list[Result]:
+    def build_results(self, *, includes_namespace: bool) -> list[Result]:
         """Return the results, with their contents if the request includes contents."""
         results = build_results(
-            self.page, includes_content=self.request.include_content, names_namespace=names_namespace
+            self.page, includes_content=self.request.include_content, includes_namespace=includes_namespace
         )
         related_steps = find_related_steps(self.context, self.request.handle)
         if related_steps is not None:
@@ -238,7 +238,9 @@ class _Search:
         if (self.page.has_more or len(results) < len(self.page.hits)) and end < MAX_OFFSET:
             data["next_cursor"] = write_sources_cursor(self.digest, self.page.commits, end)
         next_step = (
-            suggest_rest(results, detail) if results else suggest_search(self.page, self.request.namespace)
+            suggest_continuation(results, detail)
+            if results
+            else suggest_search(self.page, self.request.namespace)
         )
         if next_step is not None:
             data["next_step"] = next_step
@@ -247,11 +249,11 @@ class _Search:
     def build_entry(self, results: list[Data], detail: Detail) -> Data:
         """Return the entry of a batch."""
         page_fields = describe_page(self.page, detail)
-        omitted = ("search_type", "commit", "commits")
+        omitted_fields = ("search_type", "commit", "commits")
         return {
             "success": True,
             "sources": results,
-            **{name: page_fields[name] for name in page_fields if name not in omitted},
+            **{name: page_fields[name] for name in page_fields if name not in omitted_fields},
         }
 
 

@@ -27,7 +27,7 @@ from tools.retrieval.lifts import (
     list_technologies,
 )
 from tools.retrieval.related_steps import RelatedSteps
-from tools.retrieval.results import Detail, ResultList, build_results, fit_results, suggest_rest
+from tools.retrieval.results import Detail, ResultList, build_results, fit_results, suggest_continuation
 from tools.retrieval.search_documentation import (
     MAX_RESULTS,
     complete_search_schema,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Data
 
 MAX_CONTEXT_BYTES = 100_000
-_CANDIDATES = 50
+_MAX_CANDIDATES = 50
 """The number of hits whose scores can be lifted."""
 
 
@@ -96,13 +96,13 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     sources = context.sources.select(request.namespace)
     related_steps = find_related_steps(context, request.handle)
     page = search_sources(
-        sources, request.query, limit=max(_CANDIDATES, request.max_results), progress=context.progress
+        sources, request.query, limit=max(_MAX_CANDIDATES, request.max_results), progress=context.progress
     )
-    lifted_hits = [_lift(source_hit, search_context, related_steps) for source_hit in page.hits]
+    lifted_hits = [_lift_hit(source_hit, search_context, related_steps) for source_hit in page.hits]
     # The sort is stable, so without lifts the list is that of search_documentation.
     lifted_hits = sorted(lifted_hits, key=lambda lifted: -lifted.hit.score)[: request.max_results]
     shown_page = page._replace(hits=tuple(lifted.hit for lifted in lifted_hits), has_more=False)
-    results = build_results(shown_page, includes_content=True, names_namespace=len(context.sources) > 1)
+    results = build_results(shown_page, includes_content=True, includes_namespace=len(context.sources) > 1)
     for result, (source_hit, lifts) in zip(results, lifted_hits, strict=True):
         result.fields["lifted_by"] = [
             {"lift": lift.name, "factor": lift.factor, "why": lift.why} for lift in lifts
@@ -117,7 +117,9 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
             "sources": sources,
             **describe_page(shown_page, detail),
         }
-        next_step = suggest_rest(sources, detail) if sources else suggest_search(page, request.namespace)
+        next_step = (
+            suggest_continuation(sources, detail) if sources else suggest_search(page, request.namespace)
+        )
         return data if next_step is None else {**data, "next_step": next_step}
 
     return Answer(fit_results(ResultList(results, build_answer), context.max_tokens))
@@ -150,7 +152,7 @@ class LiftedHit(NamedTuple):
     lifts: tuple[Lift, ...]
 
 
-def _lift(source_hit: SourceHit, context: SearchContext, related_steps: RelatedSteps | None) -> LiftedHit:
+def _lift_hit(source_hit: SourceHit, context: SearchContext, related_steps: RelatedSteps | None) -> LiftedHit:
     """Return a hit with the product of its score and the factors of its lifts."""
     lifts = tuple(_list_lifts(source_hit, context, related_steps))
     factor = math.prod(lift.factor for lift in lifts)
@@ -162,7 +164,7 @@ def _list_lifts(
 ) -> Iterator[Lift]:
     hit = source_hit.hit
     text = f"{hit.breadcrumb}\n{str(hit.text, 'utf-8', 'replace')}"
-    if related_steps is not None and (why := related_steps.explain(source_hit)):
+    if related_steps is not None and (why := related_steps.explain_relation(source_hit)):
         yield Lift("walkthrough_relevance", WALKTHROUGH_FACTOR, why)
     technology = related_steps.current.position.walkthrough.technology if related_steps is not None else None
     if why := explain_technology(list_technologies(context.current_file, technology), text):

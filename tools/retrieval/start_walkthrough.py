@@ -36,11 +36,16 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     request = read_arguments(StartWalkthroughArguments, arguments)
-    found = find_walkthrough_by_id(context.sources, request.walkthrough)
-    with found.source.open() as index:
-        position = WalkthroughPosition(index.workspace.snapshot(found.commit), found.walkthrough, 0, None)
-    fields: Data = {"title": found.walkthrough.title, "steps": len(found.walkthrough.steps)}
-    return Answer(describe_next_step(context, CurrentPosition(found.source, position), fields))
+    found_walkthrough = find_walkthrough_by_id(context.sources, request.walkthrough)
+    with found_walkthrough.source.open() as index:
+        position = WalkthroughPosition(
+            index.workspace.snapshot(found_walkthrough.commit), found_walkthrough.walkthrough, 0, None
+        )
+    fields: Data = {
+        "title": found_walkthrough.walkthrough.title,
+        "steps": len(found_walkthrough.walkthrough.steps),
+    }
+    return Answer(describe_next_step(context, CurrentPosition(found_walkthrough.source, position), fields))
 
 
 TOOL = Tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.pages import CHARACTERS_PER_TOKEN, cut_text, exceeds, measure_tokens
-from tools.retrieval.budgets import find_largest
+from tools.retrieval.budgets import find_largest_fitting_size
 from tools.retrieval.handles import write_handle
 from tools.retrieval.results import Detail
 from tools.tool import NextStep, call
@@ -65,11 +65,11 @@ def describe_step(
             )
         return data
 
-    least, max_tokens = min(remaining_count, _MIN_CONTENT_CHARACTERS), context.max_tokens
+    min_size, max_tokens = min(remaining_count, _MIN_CONTENT_CHARACTERS), context.max_tokens
     detail = next(
-        (item for item in reversed(Detail) if not exceeds(build(least, item), max_tokens)), Detail.MINIMAL
+        (item for item in reversed(Detail) if not exceeds(build(min_size, item), max_tokens)), Detail.MINIMAL
     )
-    size = find_largest(
+    size = find_largest_fitting_size(
         remaining_count,
         lambda size: measure_tokens(build(size, detail)),
         max_tokens,

@@ -40,7 +40,7 @@ class FoundWalkthrough:
     commit: str | None
 
 
-def format_id(sources: Sources, source: Source, walkthrough: Walkthrough) -> str:
+def format_walkthrough_id(sources: Sources, source: Source, walkthrough: Walkthrough) -> str:
     """Return the id of a walkthrough, as `start_walkthrough` takes it."""
     return f"{source.name}{_SEPARATOR}{walkthrough.id}" if len(sources) > 1 else walkthrough.id
 
@@ -62,7 +62,7 @@ def find_walkthrough_by_id(sources: Sources, id: str) -> FoundWalkthrough:
     matches: list[FoundWalkthrough] = []
     for source in searched_sources:
         try:
-            matches.append(_read(source, name if named_sources else id))
+            matches.append(_read_walkthrough(source, name if named_sources else id))
         except WalkthroughNotFound:
             pass
         except SourceUnavailable:
@@ -70,9 +70,9 @@ def find_walkthrough_by_id(sources: Sources, id: str) -> FoundWalkthrough:
                 raise
     if len(matches) == 1:
         return matches[0]
-    candidates = [format_id(sources, match.source, match.walkthrough) for match in matches] or list_ids(
-        sources
-    )
+    candidates = [
+        format_walkthrough_id(sources, match.source, match.walkthrough) for match in matches
+    ] or list_walkthrough_ids(sources)
     nearest = (find_nearest(id, candidates) or candidates)[:_MAX_CANDIDATES]
     raise WalkthroughNotFound(
         f"{len(matches)} walkthroughs have the id '{id[:100]}'"
@@ -84,16 +84,19 @@ def find_walkthrough_by_id(sources: Sources, id: str) -> FoundWalkthrough:
     )
 
 
-def list_ids(sources: Sources) -> list[str]:
+def list_walkthrough_ids(sources: Sources) -> list[str]:
     """Return the ids of the walkthroughs of all sources that can be read."""
     ids: list[str] = []
     for source in sources:
         with suppress(SourceUnavailable):
-            ids += [format_id(sources, source, walkthrough) for walkthrough in iterate_walkthroughs(source)]
+            ids += [
+                format_walkthrough_id(sources, source, walkthrough)
+                for walkthrough in iterate_walkthroughs(source)
+            ]
     return ids
 
 
-def _read(source: Source, name: str) -> FoundWalkthrough:
+def _read_walkthrough(source: Source, name: str) -> FoundWalkthrough:
     with source.open() as index:
         snapshot = index.workspace.snapshot()
         return FoundWalkthrough(source, read_walkthrough(snapshot, name), snapshot.commit)

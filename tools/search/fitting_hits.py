@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from index.service import Hit, SearchPage
     from tools.tool import Data
 
-_BLOB = "0a" * 20
+_SAMPLE_BLOB_ID = "0a" * 20
 """The form of a blob's id. A hit of a further document adds one to the answer."""
 
 
@@ -29,7 +29,7 @@ def find_fitting_hits(
     page = search(limit=limit)
     matcher = Matcher(page.terms)
     hits = [describe(hit, matcher) for hit in page.hits]
-    count = count_fitting_entries(([hit, _BLOB] for hit in hits), tokens)
+    count = count_fitting_entries(([hit, _SAMPLE_BLOB_ID] for hit in hits), tokens)
     if count < len(hits):
         page = search(limit=count)
         hits = [describe(hit, matcher) for hit in page.hits]

@@ -67,7 +67,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(GetDocArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
-    passage = context.index.get(request.chunk_id, request.context, ref=request.ref)
+    passage = context.index.read_passage(request.chunk_id, request.context, ref=request.ref)
     requested_count = len(passage.chunks)
     if request.offset:
         passage = _cut_target(passage, request.offset, request.context)
@@ -122,7 +122,7 @@ def _cut_target(passage: Passage, offset: int, context: int) -> Passage:
 
 
 def _drop_neighbours(passage: Passage, tokens: int) -> Passage:
-    """Return a passage with as many of the nearest chunks as each get a minimum of tokens."""
+    """Return a passage with its nearest chunks, as many as can each have a minimum of tokens."""
     distances = sorted(abs(chunk.relative_position) for chunk in passage.chunks)
     count = max(tokens // _MIN_CHUNK_TOKENS, 1)
     if count >= len(distances):
@@ -165,7 +165,7 @@ def _describe_chunk(chunk: PassageChunk) -> Data:
 
 
 def _estimate_overhead(chunk: PassageChunk, tokens: int) -> int:
-    """Return an estimate of the characters that tell how to read the rest of a chunk."""
+    """Return an estimate of the characters of the call that reads the rest of a chunk."""
     return (
         _OFFSET_NOTE_CHARACTERS
         if tokens < _MIN_TOKENS_FOR_CALLS
@@ -185,7 +185,7 @@ def _record_shown_chunks(read_context: ReadContext, passage: Passage) -> None:
 
 
 def _describe_rest(chunk: PassageChunk) -> str:
-    """Return the next step for a short answer, which has no room for a call."""
+    """Return the next step for a short answer, which has no space for a call."""
     return f"Read the rest with offset {chunk.end}"
 
 
@@ -193,7 +193,7 @@ def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep
     """Return the next step that reads the rest of a truncated chunk, at the same commit."""
     return NextStep(
         "Read the rest with ",
-        read_context.build_call_for_rest("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end),
+        read_context.build_continuation_call("get_doc", chunk_id=chunk.chunk_id, offset=chunk.end),
     )
 
 

@@ -110,7 +110,7 @@ def _parse_arguments(
     """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
     needs_keys = arguments.keys() - (fields.keys() - {*LATER_PARAMETERS})
-    keys = context.index.keys() if needs_keys else BUILT_IN_KEYS
+    keys = context.index.taxonomy_keys() if needs_keys else BUILT_IN_KEYS
     renamed_parameters = _rename_parameters(keys)
     taxonomy_keys = [key for key in keys if key not in fields or key in renamed_parameters]
     parameters = {new_name: name for name, new_name in renamed_parameters.items()}
@@ -137,7 +137,7 @@ def _rename_parameters(keys: Iterable[str]) -> dict[str, str]:
 def _find_renamed_parameters(context: Context) -> Mapping[str, str]:
     """Return the new names of parameters; the call itself reports invalid settings."""
     try:
-        return _rename_parameters(context.index.keys())
+        return _rename_parameters(context.index.taxonomy_keys())
     except WorkspaceError:
         return {}
 
@@ -186,7 +186,9 @@ def _add_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
         }
     else:
         try:
-            properties = {key: _build_property(key, text, None) for key, text in context.index.keys().items()}
+            properties = {
+                key: _build_property(key, text, None) for key, text in context.index.taxonomy_keys().items()
+            }
         except WorkspaceError:  # a search reports the error
             properties = {}
     new_names = _rename_parameters(properties)

@@ -76,5 +76,5 @@ WRITER = Writer(
     build=_build_operation,
     success_fields={},
     next_step=suggest_next_task,
-    enrich=describe_progress,
+    build_extra_fields=describe_progress,
 )

@@ -1,7 +1,7 @@
 """The sections of a snapshot whose text differs from an earlier snapshot.
 
-A section that was only moved or renamed is unchanged: each text of the earlier snapshot that is no longer at
-its address accounts for one equal text elsewhere. A new section is changed, even if it is a copy of another.
+A section that was only moved or renamed is unchanged: if a text is no longer at its old address, one section
+with an equal text at another address is its new position. A copy of a section is a changed section.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 KeysByPath = Mapping[str, frozenset[str]]
 Progress = Callable[[int, int, str], None]
+"""A function that reports progress: the number of finished items, the number of all items, and a label."""
 
-_LABEL = "Comparing two commits"
+_PROGRESS_LABEL = "Comparing two commits"
 
 
 def find_changed_sections(old: Snapshot, new: Snapshot, progress: Progress | None = None) -> KeysByPath:
@@ -35,7 +36,7 @@ def find_changed_sections(old: Snapshot, new: Snapshot, progress: Progress | Non
     new_digests: dict[tuple[str, str], bytes | None] = {}
     for finished_count, (path, old_blob, new_blob) in enumerate(changes):
         if progress:
-            progress(finished_count, len(changes), _LABEL)
+            progress(finished_count, len(changes), _PROGRESS_LABEL)
         for snapshot, blob, digests in ((old, old_blob, old_digests), (new, new_blob, new_digests)):
             document = _read_document(snapshot, path) if blob is not None else None
             if document is not None:

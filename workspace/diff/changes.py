@@ -41,7 +41,7 @@ class PartVersion(NamedTuple):
     `address` is the address of a section or a task in its document, or a key of front matter. `line` counts
     from 1. `parent_titles` are the titles of the parent sections, outermost first, without the document's
     title. `previous_title` is the title of the previous sibling section, or None for the first sibling.
-    `text` has LF line ends, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
+    `text` has LF line endings, no blank lines around it, and U+FFFD for bytes that are not UTF-8.
     """
 
     path: str
@@ -66,7 +66,7 @@ class SectionChange(NamedTuple):
       or `text` for all other text.
     - Metadata: the value of a key, or the full front matter.
 
-    `workspace.diff.text.diff_texts` returns the differences of the texts.
+    `workspace.diff.text.diff_texts` returns the edits between the texts.
     """
 
     kind: ChangeKind
@@ -82,7 +82,7 @@ class SectionChange(NamedTuple):
         return version
 
     @property
-    def section(self) -> str:
+    def section_address(self) -> str:
         """The address of the section that contains the change; "" for metadata."""
         if self.kind is ChangeKind.METADATA:
             return ""
@@ -90,8 +90,8 @@ class SectionChange(NamedTuple):
         return address.rpartition("[")[0] if self.kind in TASK_KINDS else address
 
     @property
-    def heading(self) -> str:
-        """The title of the changed section, or of the section that contains the task."""
+    def section_title(self) -> str:
+        """The title of the changed section, or of the section that contains the task; a key of metadata."""
         return self.location.parent_titles[-1] if self.kind in TASK_KINDS else self.location.title
 
 
@@ -99,8 +99,8 @@ TASK_KINDS = frozenset(kind for kind in ChangeKind if kind.startswith("task_"))
 """The kinds of changes to tasks."""
 
 
-class DocumentKind(StrEnum):
-    """The kind of a change to a document."""
+class DocumentChangeKind(StrEnum):
+    """The kind of a change to a document. The values are visible to users."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -111,22 +111,22 @@ class DocumentKind(StrEnum):
 class DocumentChange(NamedTuple):
     """A document that differs between two versions of a workspace, and its changes.
 
-    `sections` is empty if at most blank lines, line ends or bytes that are not text differ. It is also empty
-    if a version cannot be read as a document; `unread` is the code of the error. `path` is the new path, or
-    the old path of a removed document.
+    `section_changes` is empty if at most the path, blank lines, line endings or bytes that are not text
+    differ. It is also empty if a version cannot be read as a document; `error_code` is the code of the error.
+    `path` is the new path, or the old path of a removed document.
     """
 
-    kind: DocumentKind
+    kind: DocumentChangeKind
     old_path: str | None
     path: str
     title: str
-    sections: tuple[SectionChange, ...] = ()
-    unread: str | None = None
+    section_changes: tuple[SectionChange, ...] = ()
+    error_code: str | None = None
 
     @property
     def is_addition_or_removal(self) -> bool:
         """Return True if the document was added or removed, so that its sections need no descriptions."""
-        return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)
+        return self.kind in (DocumentChangeKind.ADDED, DocumentChangeKind.REMOVED)
 
 
 WHOLE_FRONT_MATTER = "front matter"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from workspace.diff.changes import ChangeKind, DocumentKind
+from workspace.diff.changes import ChangeKind, DocumentChangeKind
 from workspace.diff.text import BLANKS, collapse_blanks, diff_units, expand_to_word_boundaries
 
 if TYPE_CHECKING:
@@ -67,22 +67,24 @@ class ChangeDescription(NamedTuple):
 
 def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
     """Return the description of a change to a document; empty if its sections' descriptions suffice."""
-    if change.unread:
-        return (Segment(f"{change.kind.capitalize()}; the document cannot be read ({change.unread})."),)
-    if change.kind in (DocumentKind.ADDED, DocumentKind.REMOVED):
-        titles = [item.location.title for item in change.sections if item.location.address != "_preamble"]
+    if change.error_code:
+        return (Segment(f"{change.kind.capitalize()}; the document cannot be read ({change.error_code})."),)
+    if change.kind in (DocumentChangeKind.ADDED, DocumentChangeKind.REMOVED):
+        titles = [
+            item.location.title for item in change.section_changes if item.location.address != "_preamble"
+        ]
         section_count = f" with {len(titles):,} section{'s' * (len(titles) != 1)}" if titles else ""
         text = f"{change.kind.capitalize()}{section_count}"
         titles_list = _format_list(titles)
         return (Segment(text + (": " if titles_list else ".")), *titles_list)
-    if change.kind is DocumentKind.RENAMED:
+    if change.kind is DocumentChangeKind.RENAMED:
         return (
             Segment("Renamed from "),
             Segment(format_one_line(change.old_path or ""), "address"),
             Segment("."),
         )
-    if not change.sections:
-        return (Segment("Only blank lines, line ends or bytes that are not text differ."),)
+    if not change.section_changes:
+        return (Segment("Only blank lines, line endings or bytes that are not text differ."),)
     return ()
 
 
@@ -139,7 +141,7 @@ def replace_invisible(text: str) -> str:
 def _make_visible(text: str) -> str:
     """Return a text with invisible characters replaced.
 
-    In a text of white space only, spaces other than blanks and line ends are replaced too.
+    In a text of white space only, spaces other than blanks and line endings are replaced too.
     """
     visible_text = replace_invisible(text)
     return visible_text if visible_text.strip() else _OTHER_SPACE.sub("\ufffd", visible_text)

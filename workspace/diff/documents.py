@@ -51,7 +51,7 @@ class DocumentVersion:
         return self._previous_siblings
 
 
-class Comparison:
+class DocumentComparison:
     """The comparison of two versions of a document; one of them may be missing.
 
     `removed_sections` and `added_sections` are the sections that only one version has.
@@ -244,8 +244,8 @@ def compare_documents(old: Document | None, new: Document | None) -> tuple[Secti
 
     The changes are in the order of the new version; a removed part follows its old predecessor. An added or
     removed document has one change for each section, and no changes of tasks or keys. Blank lines around a
-    section, line ends, and bytes that are not text are not changes. The time is linear in the texts.
+    section, line endings, and bytes that are not text are not changes. The time is linear in the texts.
     """
     if old is not None and new is not None and old.data == new.data:
         return ()
-    return tuple(Comparison(old, new).list_changes({}, {}))
+    return tuple(DocumentComparison(old, new).list_changes({}, {}))

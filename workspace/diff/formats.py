@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from workspace.diff.changes import DocumentChange, PartVersion, SectionChange
     from workspace.diff.descriptions import DiffRow, Segment
 
-Data = dict[str, object]
+JsonObject = dict[str, object]
 """An object of the JSON data."""
 
 
-def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> Data:
-    """Return `{"documents": [...], "more": n}`. As JSON, its documents and changes have about `max_chars`.
+def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> JsonObject:
+    """Return `{"documents": [...], "more": n}`, which has about `max_chars` characters as JSON.
 
     A document has `kind`, `path`, `title` and `changes`. Optional fields are `old_path` and `unread` (the
     code of an error).
@@ -50,18 +50,18 @@ def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> 
     If they are applied from the last to the first, the result is `after`. Texts that are too long for the
     remaining length are replaced by `is_cut: true`. `more` counts the omitted changes.
     """
-    documents: list[Data] = []
+    documents: list[JsonObject] = []
     remaining_chars, omitted_count = max_chars, 0
     for document in changes:
         document_data = _make_document(document)
         remaining_chars -= _measure_data(document_data)
         if remaining_chars < 0:
-            omitted_count += len(document.sections) or 1
+            omitted_count += len(document.section_changes) or 1
             continue
         documents.append(document_data)
-        change_list: list[Data] = []
+        change_list: list[JsonObject] = []
         document_data["changes"] = change_list
-        for change in document.sections:
+        for change in document.section_changes:
             change_data = _make_change(change, document.path) if remaining_chars > 0 else {}
             if change_data and _measure_data(change_data) > remaining_chars:
                 short_data = {key: value for key, value in change_data.items() if key not in _TEXT_FIELDS}
@@ -78,19 +78,19 @@ _TEXT_FIELDS = frozenset({"before", "after", "words"})
 _MAX_PATH_CHARACTERS = 1000
 
 
-def _make_document(document: DocumentChange) -> Data:
-    data: Data = {"kind": document.kind.value, "path": document.path, "title": document.title}
+def _make_document(document: DocumentChange) -> JsonObject:
+    data: JsonObject = {"kind": document.kind.value, "path": document.path, "title": document.title}
     if document.old_path not in (None, document.path):
         data["old_path"] = document.old_path
-    if document.unread:
-        data["unread"] = document.unread
+    if document.error_code:
+        data["unread"] = document.error_code
     data["changes"] = []
     return data
 
 
-def _make_change(change: SectionChange, path: str) -> Data:
+def _make_change(change: SectionChange, path: str) -> JsonObject:
     before, after, location = change.before, change.after, change.location
-    data: Data = {
+    data: JsonObject = {
         "kind": change.kind.value,
         "address": location.address,
         "title": location.title,
@@ -110,8 +110,8 @@ def _make_change(change: SectionChange, path: str) -> Data:
     return data
 
 
-def _make_location_fields(before: PartVersion, after: PartVersion, kind: ChangeKind, path: str) -> Data:
-    data: Data = {}
+def _make_location_fields(before: PartVersion, after: PartVersion, kind: ChangeKind, path: str) -> JsonObject:
+    data: JsonObject = {}
     if before.address != after.address:
         data["old_address"] = before.address
     if before.title != after.title:
@@ -123,8 +123,8 @@ def _make_location_fields(before: PartVersion, after: PartVersion, kind: ChangeK
     return data
 
 
-def _make_text_fields(before: PartVersion | None, after: PartVersion | None) -> Data:
-    data: Data = {}
+def _make_text_fields(before: PartVersion | None, after: PartVersion | None) -> JsonObject:
+    data: JsonObject = {}
     if before:
         data["before"] = before.text
     if after:
@@ -142,7 +142,7 @@ def _make_text_fields(before: PartVersion | None, after: PartVersion | None) -> 
     return data
 
 
-def _measure_data(data: Data) -> int:
+def _measure_data(data: JsonObject) -> int:
     return len(json.dumps(data, ensure_ascii=False))
 
 
@@ -151,7 +151,9 @@ Line = tuple[Segment, ...]
 
 
 def format_lines(changes: Iterable[DocumentChange], max_chars: int = 50_000) -> list[Line]:
-    """Return the changes as lines of at most `max_chars` characters, and a line that counts omitted changes.
+    """Return the changes as lines with at most `max_chars` characters in total.
+
+    If changes are omitted, a last line states their number.
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
@@ -183,24 +185,24 @@ def _make_line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Calla
         head: tuple[Line, ...] = ((Segment(path, "address"),),)
         sentence = describe_document(document)
         if sentence:
-            is_counted = document.is_addition_or_removal or not document.sections
+            is_counted = document.is_addition_or_removal or not document.section_changes
             yield partial(list, (*head, (Segment("  "), *sentence))), int(is_counted)
             head = ()
         address = ""
-        for change in () if document.is_addition_or_removal else document.sections:
-            yield partial(_make_lines, head, change, document.path, change.section != address), 1
-            head, address = (), change.section
+        for change in () if document.is_addition_or_removal else document.section_changes:
+            yield partial(_make_lines, head, change, document.path, change.section_address != address), 1
+            head, address = (), change.section_address
 
 
 def _make_lines(head: Iterable[Line], change: SectionChange, path: str, is_first: bool) -> list[Line]:
     """Return the lines of a change, with the title of its section for the section's first change."""
     lines = [*head]
     if is_first:
-        title = Segment(format_one_line(change.heading), "title")
+        title = Segment(format_one_line(change.section_title), "title")
         lines.append(
-            (Segment("  "), title, Segment(" "), Segment(format_one_line(change.section), "address"))
+            (Segment("  "), title, Segment(" "), Segment(format_one_line(change.section_address), "address"))
         )
-    indent = "    " if change.section else "  "
+    indent = "    " if change.section_address else "  "
     description = describe_change(change, path)
     if description.sentence:
         lines.append((Segment(indent), *description.sentence))
@@ -220,7 +222,10 @@ _FENCE_TICKS = re.compile("`{3,}")
 
 
 def format_markdown(changes: Iterable[DocumentChange], max_chars: int = 20_000) -> str:
-    """Return the changes as Markdown of at most `max_chars` characters; count omitted ones in a last line."""
+    """Return the changes as Markdown of at most `max_chars` characters.
+
+    If changes are omitted, a last line states their number.
+    """
     blocks, omitted_count = truncate_to_budget(_make_markdown_blocks(changes), max_chars, len)
     text = "".join(blocks)
     if omitted_count:
@@ -237,13 +242,16 @@ def _make_markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[C
         separator = "\n"
         sentence = describe_document(document)
         if sentence:
-            is_counted = document.is_addition_or_removal or not document.sections
+            is_counted = document.is_addition_or_removal or not document.section_changes
             yield partial(_format_description, head, sentence), int(is_counted)
             head = ""
         address = ""
-        for change in () if document.is_addition_or_removal else document.sections:
-            yield partial(_make_markdown_block, head, change, document.path, change.section != address), 1
-            head, address = "", change.section
+        for change in () if document.is_addition_or_removal else document.section_changes:
+            yield (
+                partial(_make_markdown_block, head, change, document.path, change.section_address != address),
+                1,
+            )
+            head, address = "", change.section_address
 
 
 def _format_description(head: str, sentence: Iterable[Segment]) -> str:
@@ -254,8 +262,8 @@ def _make_markdown_block(head: str, change: SectionChange, path: str, is_first: 
     """Return the text of a change, with the heading of its section for the section's first change."""
     text = head
     if is_first:
-        address = format_code_span(format_one_line(change.section))
-        text += f"\n#### {_escape(format_one_line(change.heading))} ({address})\n"
+        address = format_code_span(format_one_line(change.section_address))
+        text += f"\n#### {_escape(format_one_line(change.section_title))} ({address})\n"
     description = describe_change(change, path)
     if description.sentence:
         text += f"\n{_format_sentence(description.sentence)}\n"

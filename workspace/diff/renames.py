@@ -36,12 +36,14 @@ class Renames:
     blob.
     """
 
-    def __init__(self, git: GitReader, old: str, new: str, is_document: Callable[[str], bool]) -> None:
+    def __init__(
+        self, git: GitReader, old_tree: str, new_tree: str, is_document: Callable[[str], bool]
+    ) -> None:
         self._git = git
         self.removed_blobs: BlobsByPath = {}
         self.added_blobs: BlobsByPath = {}
         self.changed_blobs: dict[str, tuple[str, str]] = {}
-        for change in trees.diff_trees(git, old, new):
+        for change in trees.diff_trees(git, old_tree, new_tree):
             old_blob = change.old.id if change.old and change.old.is_blob else None
             new_blob = change.new.id if change.new and change.new.is_blob else None
             if old_blob == new_blob or not is_document(change.path):

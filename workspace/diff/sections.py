@@ -33,7 +33,7 @@ class Evidence(IntEnum):
 
     `NAME`: equal anchors, or equal slugs below the same parent, with titles and texts to choose among several
     sections. `TEXT`: equal text under another name, or the only remaining section of a slug. `SIMILARITY`:
-    half of the text is equal.
+    at least half of the text is equal.
     """
 
     NAME = 0

@@ -100,13 +100,13 @@ def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
         _find_unique_lines(old, prefix_count, end),
         _find_unique_lines(new, prefix_count, new_end),
     )
-    anchors = [
+    unique_pairs = [
         (old_lines[line], new_lines[line])
         for line in find_longest_common_subsequence([*old_lines], [*new_lines])
     ]
     pairs = [(index, index) for index in range(prefix_count)]
     old_start = new_start = prefix_count
-    for next_old, next_new in [*anchors, (end, new_end)]:
+    for next_old, next_new in [*unique_pairs, (end, new_end)]:
         if next_old - old_start + next_new - new_start <= _MAX_LINES:
             matches = match_lines(old[old_start:next_old], new[new_start:next_new])
             pairs += [(old_start + offset, new_start + new_offset) for offset, new_offset in matches]

@@ -2,7 +2,7 @@
 
 A task is matched by its title and the titles of its parent tasks. Tasks with equal titles are matched in
 order. A task that moved to another section is matched by its own title, if the title is unique. A task with a
-new title is matched by its words, or as the only remaining task.
+new title is matched by the words of its title, or as the only remaining task after the same task.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ def pair_tasks(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask])
     _pair_across_sections(old_tasks, new_tasks, pairs)
     matched_indexes = set(pairs.values())
     removed_by_group: dict[int, list[int]] = {}
-    for old_index, item in enumerate(old_tasks):
-        if old_index not in matched_indexes and item.group is not None:
-            removed_by_group.setdefault(item.group, []).append(old_index)
+    for old_index, listed_task in enumerate(old_tasks):
+        if old_index not in matched_indexes and listed_task.group is not None:
+            removed_by_group.setdefault(listed_task.group, []).append(old_index)
     added_by_group: dict[int, list[int]] = {}
-    for new_index, item in enumerate(new_tasks):
-        if new_index not in pairs and item.group is not None:
-            added_by_group.setdefault(item.group, []).append(new_index)
+    for new_index, listed_task in enumerate(new_tasks):
+        if new_index not in pairs and listed_task.group is not None:
+            added_by_group.setdefault(listed_task.group, []).append(new_index)
     for group, indexes in added_by_group.items():
         if group in removed_by_group:
             pairs.update(_pair_retitled_tasks(old_tasks, new_tasks, removed_by_group[group], indexes, pairs))
@@ -126,14 +126,18 @@ def pair_tasks(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask])
 def _pair_same_titles(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask]) -> dict[int, int]:
     """Return pairs of tasks of one section with the same titles, in order."""
     unmatched_indexes: dict[tuple[int, Titles], list[int]] = {}
-    for old_index, item in enumerate(old_tasks):
-        if item.group is not None:
-            unmatched_indexes.setdefault((item.group, item.titles), []).append(old_index)
+    for old_index, listed_task in enumerate(old_tasks):
+        if listed_task.group is not None:
+            unmatched_indexes.setdefault((listed_task.group, listed_task.titles), []).append(old_index)
     for stack in unmatched_indexes.values():
         stack.reverse()
     pairs: dict[int, int] = {}
-    for new_index, item in enumerate(new_tasks):
-        stack = unmatched_indexes.get((item.group, item.titles), []) if item.group is not None else []
+    for new_index, listed_task in enumerate(new_tasks):
+        stack = (
+            unmatched_indexes.get((listed_task.group, listed_task.titles), [])
+            if listed_task.group is not None
+            else []
+        )
         if stack:
             pairs[new_index] = stack.pop()
     return pairs
@@ -145,18 +149,20 @@ def _pair_across_sections(
     """Pair the only removed task of a title with the only added task of that title, in any sections."""
     matched_indexes = set(pairs.values())
     removed_counts = Counter(
-        item.task.title for old_index, item in enumerate(old_tasks) if old_index not in matched_indexes
+        listed_task.task.title
+        for old_index, listed_task in enumerate(old_tasks)
+        if old_index not in matched_indexes
     )
     added_counts = Counter(
-        item.task.title for new_index, item in enumerate(new_tasks) if new_index not in pairs
+        listed_task.task.title for new_index, listed_task in enumerate(new_tasks) if new_index not in pairs
     )
     old_by_title = {
-        item.task.title: old_index
-        for old_index, item in enumerate(old_tasks)
-        if old_index not in matched_indexes and removed_counts[item.task.title] == 1
+        listed_task.task.title: old_index
+        for old_index, listed_task in enumerate(old_tasks)
+        if old_index not in matched_indexes and removed_counts[listed_task.task.title] == 1
     }
-    for new_index, item in enumerate(new_tasks):
-        title = item.task.title
+    for new_index, listed_task in enumerate(new_tasks):
+        title = listed_task.task.title
         if new_index not in pairs and title in old_by_title and added_counts[title] == 1:
             pairs[new_index] = old_by_title[title]
 
@@ -226,27 +232,29 @@ def compare_tasks(
     pairs = pair_tasks(old_tasks, new_tasks)
     changes_by_group: dict[int, list[SectionChange]] = {}
     moved_indexes = find_displaced_tasks(old_tasks, new_tasks, pairs)
-    for new_index, item in enumerate(new_tasks):
+    for new_index, listed_task in enumerate(new_tasks):
         old_task = old_tasks[pairs[new_index]] if new_index in pairs else None
-        group = item.group if item.group is not None else old_task.group if old_task else None
+        group = listed_task.group if listed_task.group is not None else old_task.group if old_task else None
         if group is None:
             continue
         changes: list[SectionChange] = []
         if old_task is None:
-            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.make_part()))
+            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, listed_task.make_part()))
         else:
             if new_index in moved_indexes:
-                changes.append(SectionChange(ChangeKind.TASK_MOVED, old_task.make_part(), item.make_part()))
+                changes.append(
+                    SectionChange(ChangeKind.TASK_MOVED, old_task.make_part(), listed_task.make_part())
+                )
                 if old_task.group is not None:
                     changes_by_group.setdefault(old_task.group, [])
-            changes += compare_task(old_task, item)
+            changes += compare_task(old_task, listed_task)
         if changes:
             changes_by_group.setdefault(group, []).extend(changes)
     matched_indexes = set(pairs.values())
-    for old_index, item in enumerate(old_tasks):
-        if old_index not in matched_indexes and item.group is not None:
-            changes_by_group.setdefault(item.group, []).append(
-                SectionChange(ChangeKind.TASK_REMOVED, item.make_part(), None)
+    for old_index, listed_task in enumerate(old_tasks):
+        if old_index not in matched_indexes and listed_task.group is not None:
+            changes_by_group.setdefault(listed_task.group, []).append(
+                SectionChange(ChangeKind.TASK_REMOVED, listed_task.make_part(), None)
             )
     return changes_by_group
 
@@ -279,9 +287,9 @@ def find_displaced_tasks(
 def find_task_spans(tasks: Iterable[ListedTask]) -> tuple[Span, ...]:
     """Return the spans of bytes that tasks of a section occupy, in order and without overlap."""
     spans: list[Span] = []
-    for item in tasks:
-        if not spans or item.task.start >= spans[-1][1]:
-            spans.append((item.task.start, item.task.end))
+    for listed_task in tasks:
+        if not spans or listed_task.task.start >= spans[-1][1]:
+            spans.append((listed_task.task.start, listed_task.task.end))
     return tuple(spans)
 
 

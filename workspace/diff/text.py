@@ -7,7 +7,7 @@ A token is a word, a run of spaces, a mark, a code span, or a letter of a script
 Japanese). Tokens are compared one by one. Edits of words are expanded to the surrounding white space for
 display.
 
-Texts are compared with LF line ends and without blank lines around them.
+Texts are compared with LF line endings and without blank lines around them.
 """
 
 from __future__ import annotations
@@ -140,6 +140,8 @@ def _measure_offsets(parts: Sequence[str]) -> list[int]:
 
 
 Span = tuple[int, int]
+"""The bytes [start, end) of a document."""
+
 BLANKS = " \t\r\n"
 """The characters of a blank line (CommonMark 0.31 §2.1); a no-break space, for example, is text."""
 
@@ -152,7 +154,7 @@ def collapse_blanks(text: str) -> str:
 
 
 def decode_trimmed(data: bytes) -> str:
-    """Return bytes as text with LF line ends, without blank lines around it.
+    """Return bytes as text with LF line endings, without blank lines around it.
 
     Text that is not empty ends in LF. Bytes that are not UTF-8 become U+FFFD.
     """

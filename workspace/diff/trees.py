@@ -1,16 +1,16 @@
 """Compare two commits: find documents that were added, removed, renamed or edited.
 
-A section that moved to another document is matched by its text and its name. Each version may have only one
-such section among the removed or added sections. Its subsections are moved with it. Destinations of links are
-ignored in the text, because a move rewrites them. The change is reported in both documents.
+A section that moved to another document is matched by its text and its name, if no other removed or added
+section has the same text. Its subsections are moved with it. Destinations of links are ignored in the text,
+because a move rewrites them. The move is reported in both documents.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.changes import DocumentChange, DocumentKind
-from workspace.diff.documents import Comparison, compare_matched_sections
+from workspace.diff.changes import DocumentChange, DocumentChangeKind
+from workspace.diff.documents import DocumentComparison, compare_matched_sections
 from workspace.diff.renames import Renames
 from workspace.diff.sections import DESTINATION, have_same_name
 from workspace.document.section_text import read_comparable_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from workspace.diff.changes import SectionChange
-    from workspace.diff.documents import Comparison, DocumentVersion
+    from workspace.diff.documents import DocumentComparison, DocumentVersion
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
@@ -46,8 +46,8 @@ class _SectionOfDocument(NamedTuple):
     section: Section
 
 
-def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> list[CrossDocumentMoves]:
-    """Return the moves of each document; a document that cannot be read (None) has no moves."""
+def detect_cross_document_moves(comparisons: Sequence[DocumentComparison | None]) -> list[CrossDocumentMoves]:
+    """Return the moves of each document; a document that cannot be read has no comparison and no moves."""
     moves = [CrossDocumentMoves({}, {}) for _ in comparisons]
     for (old_index, new_index), pairs in _match_across_documents(comparisons).items():
         old, new = comparisons[old_index], comparisons[new_index]
@@ -75,7 +75,7 @@ def _get_parent_position(section: Section) -> int:
 
 
 def _match_across_documents(
-    comparisons: Sequence[Comparison | None],
+    comparisons: Sequence[DocumentComparison | None],
 ) -> dict[tuple[int, int], dict[int, int]]:
     """Return the old positions of moved sections by their new positions, for each pair of documents."""
     removed_by_text, added_by_text = (
@@ -99,8 +99,8 @@ def _match_across_documents(
 
 
 def _add_subsections(
-    old: Comparison | None,
-    new: Comparison | None,
+    old: DocumentComparison | None,
+    new: DocumentComparison | None,
     document_index: int,
     pairs: dict[int, int],
     matched_positions: set[tuple[int, int]],
@@ -134,7 +134,7 @@ def _add_subsections(
                 queue.append((item.position, old_position))
 
 
-def _list_removed(comparisons: Sequence[Comparison | None]) -> Iterator[_SectionOfDocument]:
+def _list_removed(comparisons: Sequence[DocumentComparison | None]) -> Iterator[_SectionOfDocument]:
     for document_index, item in enumerate(comparisons):
         if item and item.old:
             yield from (
@@ -142,7 +142,7 @@ def _list_removed(comparisons: Sequence[Comparison | None]) -> Iterator[_Section
             )
 
 
-def _list_added(comparisons: Sequence[Comparison | None]) -> Iterator[_SectionOfDocument]:
+def _list_added(comparisons: Sequence[DocumentComparison | None]) -> Iterator[_SectionOfDocument]:
     for document_index, item in enumerate(comparisons):
         if item and item.new:
             yield from (
@@ -174,19 +174,19 @@ class _PathPair(NamedTuple):
 
 
 class _ComparedDocument(NamedTuple):
-    """A document with its comparison; `unread` is the code of the error if a version cannot be read."""
+    """A document with its comparison; `error_code` is the code of the error if a version cannot be read."""
 
     pair: _PathPair
-    comparison: Comparison | None
+    comparison: DocumentComparison | None
     title: str
-    unread: str | None
+    error_code: str | None
 
 
 def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
     """Yield the changes of the documents between two snapshots of one repository, in order of their paths.
 
     Moves of sections between documents are detected if at most 200 documents differ. Documents that cannot be
-    read (for example too large, or pointers of Git LFS) have no sections in the result.
+    read (for example too large, or pointers of Git LFS) have no section changes in the result.
     """
     pairs = _pair_paths(old, new)
     if len(pairs) > _MAX_DOCUMENTS:
@@ -211,7 +211,7 @@ def compare_document(old: Document | None, new: Document | None) -> DocumentChan
         return None
     pair = _PathPair(old.path if old else None, new.path if new else None)
     return _make_change(
-        _ComparedDocument(pair, Comparison(old, new), existing_document.title, None),
+        _ComparedDocument(pair, DocumentComparison(old, new), existing_document.title, None),
         CrossDocumentMoves({}, {}),
     )
 
@@ -273,7 +273,7 @@ def _compare_pair(pair: _PathPair, old: Snapshot, new: Snapshot) -> _ComparedDoc
     existing_document = new_document or old_document
     return _ComparedDocument(
         pair,
-        Comparison(old_document, new_document),
+        DocumentComparison(old_document, new_document),
         existing_document.title if existing_document else "",
         None,
     )
@@ -282,17 +282,17 @@ def _compare_pair(pair: _PathPair, old: Snapshot, new: Snapshot) -> _ComparedDoc
 def _make_change(item: _ComparedDocument, moves: CrossDocumentMoves) -> DocumentChange:
     old, new = item.pair
     kind = (
-        DocumentKind.ADDED
+        DocumentChangeKind.ADDED
         if old is None
-        else DocumentKind.REMOVED
+        else DocumentChangeKind.REMOVED
         if new is None
-        else DocumentKind.RENAMED
+        else DocumentChangeKind.RENAMED
         if old != new
-        else DocumentKind.CHANGED
+        else DocumentChangeKind.CHANGED
     )
     changes = (
         tuple(item.comparison.list_changes(moves.arrived_changes, moves.departed_changes))
         if item.comparison
         else ()
     )
-    return DocumentChange(kind, old, new or old or "", item.title, changes, item.unread)
+    return DocumentChange(kind, old, new or old or "", item.title, changes, item.error_code)

@@ -16,11 +16,11 @@ CONTEXT_LINES = 3
 _OMITTED_LINES = "… {} more lines"
 _NO_FINAL_NEWLINE = "\\ No newline at end of file"
 
-Span = tuple[int, int, int, int]
+LineRun = tuple[int, int, int, int]
 """The lines [old_start, old_end) of the old text that became [new_start, new_end) of the new text."""
 
 
-def format_section_diff(
+def format_unified_diff(
     before: bytes | None,
     after: bytes | None,
     *,
@@ -29,11 +29,11 @@ def format_section_diff(
     context: int = CONTEXT_LINES,
     max_chars: int = 100_000,
 ) -> str:
-    """Return the hunks between two versions, at most `max_chars` characters; "" for equal versions.
+    """Return the hunks between two versions; "" for equal versions.
 
     `old_line` and `new_line` are the lines of their documents on which the versions begin. None is a missing
-    version. Bytes that are not UTF-8 are displayed as U+FFFD. If lines are omitted, the last line states
-    their number.
+    version. Bytes that are not UTF-8 are displayed as U+FFFD. The lines after `max_chars` characters are
+    omitted, and a last line states their number.
     """
     old_lines, new_lines = split_lines(before or b""), split_lines(after or b"")
     lines = [
@@ -50,20 +50,20 @@ def format_section_diff(
     return "\n".join(lines)
 
 
-def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[Span]]:
-    """Yield the hunks: lists of spans that are close to each other."""
-    hunk: list[Span] = []
-    for span in find_spans(old, new):
-        if hunk and span[0] - hunk[-1][1] > 2 * context:
+def _group_hunks(old: Sequence[bytes], new: Sequence[bytes], context: int) -> Iterator[list[LineRun]]:
+    """Yield the hunks: lists of runs that are close to each other, with their context."""
+    hunk: list[LineRun] = []
+    for run in find_line_runs(old, new):
+        if hunk and run[0] - hunk[-1][1] > 2 * context:
             yield _add_context(hunk, len(old), context)
             hunk = []
-        hunk.append(span)
+        hunk.append(run)
     if hunk:
         yield _add_context(hunk, len(old), context)
 
 
-def find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
-    """Yield the spans of lines that differ in two versions, in order."""
+def find_line_runs(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineRun]:
+    """Yield the runs of lines that differ in two versions, in order."""
     old_start = new_start = 0
     for old_line, new_line in [*pair_lines(old, new), (len(old), len(new))]:
         if old_line > old_start or new_line > new_start:
@@ -71,8 +71,8 @@ def find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
         old_start, new_start = old_line + 1, new_line + 1
 
 
-def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
-    """Return a hunk with empty spans at both ends, which mark the context around it."""
+def _add_context(hunk: Sequence[LineRun], size: int, context: int) -> list[LineRun]:
+    """Return a hunk with empty runs at both ends, which mark the beginning and end of its context."""
     old_start, _, new_start, _ = hunk[0]
     _, old_end, _, new_end = hunk[-1]
     lines_before = min(context, old_start, new_start)
@@ -83,7 +83,7 @@ def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
 
 
 def _format_hunk(
-    old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[Span], old_line: int, new_line: int
+    old: Sequence[bytes], new: Sequence[bytes], hunk: Sequence[LineRun], old_line: int, new_line: int
 ) -> Iterator[str]:
     old_range = _format_range(hunk[0][0], hunk[-1][1], old_line)
     new_range = _format_range(hunk[0][2], hunk[-1][3], new_line)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Task
 
 _TASK_ADDRESS = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
-_MAX_LISTED_TASKS = 20
-_MAX_LISTED_ADDRESSES = 50
+_MAX_EXAMPLE_TASKS = 20
+_MAX_LISTED_TASKS = 50
 _MAX_SHOWN_LENGTH = 200
 
 
@@ -115,11 +115,13 @@ def find_sections_by_name(document: Document, name: str) -> Sequence[Section]:
     The first of these with a match counts: address, key, alias, slug, name in Docyard 0.1.0.
     """
     section = document.section_by_key(name)
-    return document.sections_by_address(name) or ((section,) if section else _find_by_alias(document, name))
+    return document.sections_by_address(name) or (
+        (section,) if section else _find_by_alias_or_slug(document, name)
+    )
 
 
-def _find_by_alias(document: Document, name: str) -> Sequence[Section]:
-    """Return the sections with this alias, else with this slug, else with this name in Docyard 0.1.0."""
+def _find_by_alias_or_slug(document: Document, name: str) -> Sequence[Section]:
+    """Return the sections with this alias or anchor, else this slug, else this name in Docyard 0.1.0."""
     if name == PREAMBLE:
         return ()
     sections_by_alias = [item for item in document.sections if name in item.aliases or name == item.anchor]
@@ -152,7 +154,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         raise InvalidAddress(
             f"'{slug}' is the address of a section, but the address of a task is required",
             fix=f"Add the index of a task, counted from 0: '{example}'.",
-            tasks=[format_task_address(section.key, task) for task in tasks[:_MAX_LISTED_TASKS]],
+            tasks=[format_task_address(section.key, task) for task in tasks[:_MAX_EXAMPLE_TASKS]],
         )
     section = resolve_section(document, fragment.section)
     tasks = document.tasks(section)
@@ -168,7 +170,7 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         if addresses
         else "Use the section's address, or add a task first.",
         suggestion_source=SuggestionSource(HintKind.TASKS, document.path, section.key) if addresses else None,
-        tasks=addresses[:_MAX_LISTED_ADDRESSES],
+        tasks=addresses[:_MAX_LISTED_TASKS],
     )
 
 

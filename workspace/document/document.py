@@ -41,7 +41,11 @@ _large_document_lock = Lock()
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed document: its bytes, title, front matter, sections in order, and tasks."""
+    """A parsed document: its bytes, title, front matter, sections in order, and tasks.
+
+    `front_matter_lines` counts the lines of the front matter with both marks. `front_matter_end` is the byte
+    after them.
+    """
 
     data: bytes
     path: str
@@ -251,8 +255,8 @@ class Document:
 
     def tasks(self, section: Section) -> tuple[Task, ...]:
         """Return the tasks in a section's own text; each task comes before its sub-tasks."""
-        first, last = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
-        return self.all_tasks[first:last]
+        start, end = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
+        return self.all_tasks[start:end]
 
     @cached_property
     def _task_starts(self) -> list[int]:

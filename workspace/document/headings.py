@@ -153,9 +153,9 @@ def find_anchors_above(lines: Lines, heading_line: int, floor: int) -> tuple[int
 
 def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
     """Return the bytes [start, end) of a heading's inline Markdown, without #s and underline."""
-    start, last = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
+    start, last_line = lines.offset(heading.line), heading.end - (2 if heading.is_setext else 1)
     if heading.is_setext:
-        text = lines.data[start : lines.offset(last)] + lines.line_bytes(last)
+        text = lines.data[start : lines.offset(last_line)] + lines.line_bytes(last_line)
         return start + len(text) - len(text.lstrip(b" \t")), start + len(text.rstrip(b" \t"))
     text = lines.line_bytes(heading.line)
     mark = _ATX_MARK.match(text)
@@ -168,19 +168,18 @@ def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
     return start + text_start, start + text_start + len(inline)
 
 
-def replace_inline(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
-    """Return the bytes [start, end) of a heading's inline Markdown, and their replacement.
+def plan_inline_replacement(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
+    """Return the bytes [start, end) to replace if a heading gets other inline Markdown, and the replacement.
 
-    The full heading is rewritten with #s if it is empty. This also applies if the new text would not be a
-    heading above an underline (`- a list`, `> a quote`).
+    Usually these are the bytes of the old inline Markdown. The full heading is rewritten with #s if it is
+    empty, or if the new text would not be a heading above an underline (`- a list`, `> a quote`).
     """
     start, end = find_inline_span(lines, heading)
     if start < end and (not heading.is_setext or _can_be_setext(inline)):
         return start, end, inline.encode()
-    first = lines.offset(heading.line)
-    last = heading.end - 1
-    end = lines.offset(last) + len(lines.line_bytes(last))
-    return first, end, f"{'#' * heading.level} {inline}".encode()
+    heading_start, last_line = lines.offset(heading.line), heading.end - 1
+    heading_end = lines.offset(last_line) + len(lines.line_bytes(last_line))
+    return heading_start, heading_end, f"{'#' * heading.level} {inline}".encode()
 
 
 def _can_be_setext(inline: str) -> bool:
@@ -196,8 +195,8 @@ _BYTES_NEVER_LAST_IN_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 class DocumentLayout(NamedTuple):
     """The spans of a document's front matter and headings.
 
-    `front_matter` is the span of bytes between the two marks, and `front_matter_lines` counts its lines.
-    `body_start` is the byte after the front matter. `line_count` is the number of lines of the document.
+    `front_matter` is the span of bytes between the two marks. `front_matter_lines` counts the lines with the
+    marks. `body_start` is the byte after the front matter. `line_count` counts the lines of the document.
     """
 
     front_matter: tuple[int, int]

@@ -43,9 +43,9 @@ def compute_digest(document: Document, section: Section) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """The fields of a section in a response: its address, its own source with the heading, and its digest.
+    """The fields of a section in a response: its key, its own source with the heading, and its digest.
 
-    `digest` is the result of `compute_digest`.
+    `slug` is the key, and `digest` the result of `compute_digest`.
     """
 
     slug: str
@@ -54,7 +54,7 @@ class SectionText:
 
 
 def read_section_text(document: Document, section: Section) -> SectionText:
-    """Return the address, the own source and the digest of a section."""
+    """Return the key, the own source and the digest of a section."""
     return SectionText(
         section.key, document.text(section.start, section.end), compute_digest(document, section)
     )

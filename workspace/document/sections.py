@@ -121,15 +121,15 @@ def _make_sections(
 ) -> tuple[Section, ...]:
     """Return the sections of these headings. Each section ends at the start of the next one."""
     parents, tree_ends = find_parents_and_ends(levels, starts, document_size)
-    names = [(heading.anchor, heading.slug) for heading in headings]
+    anchors_and_slugs = [(heading.anchor, heading.slug) for heading in headings]
     # Docyard 0.1.0 gave `## Errors { .wide }` another address, so `## Errors` after it had no number. The
     # later heading keeps its address without a number.
     numbered_last = {
         position
-        for position, (anchor, _) in enumerate(names)
+        for position, (anchor, _) in enumerate(anchors_and_slugs)
         if anchor is None and headings[position].text.suffix
     }
-    addresses = assign_addresses(names, levels, parents, numbered_last)
+    addresses = assign_addresses(anchors_and_slugs, levels, parents, numbered_last)
     keys = assign_keys(addresses)
     ends = (*starts[1:], document_size)
     end_lines = (*(heading.first_line for heading in headings[1:]), line_count)
@@ -182,7 +182,7 @@ def find_parents_and_ends(
 
 
 def assign_addresses(
-    names: Sequence[tuple[str | None, str]],
+    anchors_and_slugs: Sequence[tuple[str | None, str]],
     levels: Sequence[int],
     parents: Sequence[int | None],
     numbered_last: Collection[int] = (),
@@ -193,11 +193,15 @@ def assign_addresses(
     if an anchor or an earlier sibling has this address. Sections at the positions `numbered_last` get their
     addresses after their siblings.
     """
-    anchors = [anchor if level else None for (anchor, _), level in zip(names, levels, strict=True)]
+    anchors = [
+        anchor if level else None for (anchor, _), level in zip(anchors_and_slugs, levels, strict=True)
+    ]
     explicit_anchors = {PREAMBLE, *filter(None, anchors)}
     siblings: dict[int | None, UniqueNames] = {}
-    addresses = [PREAMBLE] * len(names)
-    for position in _sort_for_numbering(parents, numbered_last) if numbered_last else range(len(names)):
+    addresses = [PREAMBLE] * len(anchors_and_slugs)
+    for position in (
+        _sort_for_numbering(parents, numbered_last) if numbered_last else range(len(anchors_and_slugs))
+    ):
         anchor, parent = anchors[position], parents[position]
         if anchor:
             addresses[position] = anchor
@@ -205,7 +209,7 @@ def assign_addresses(
             unique_names = siblings.get(parent)
             if unique_names is None:
                 unique_names = siblings[parent] = UniqueNames("-", 1, explicit_anchors)
-            slug = names[position][1]
+            slug = anchors_and_slugs[position][1]
             addresses[position] = unique_names.make_unique(
                 slug if parent is None else f"{addresses[parent]}/{slug}"
             )

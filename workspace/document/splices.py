@@ -140,7 +140,7 @@ def _check_structure(
     for item, match in zip(before, after, strict=True):
         parent = None if item.parent is None else positions.get(item.parent)
         if (
-            replaced_spans.new_offset(item.heading_start) != match.heading_start
+            replaced_spans.map_offset(item.heading_start) != match.heading_start
             or item.level != match.level
             or parent != match.parent
             or (item.title != match.title and item.position != renamed_position)
@@ -160,7 +160,7 @@ def check_same_sections(old: Document, new: Document, splices: Iterable[Splice])
     before = [item for item in old.sections if item.has_heading]
     after = [item for item in new.sections if item.has_heading]
     for item, match in zip(before, after, strict=False):
-        is_moved = replaced_spans.new_offset(item.heading_start) != match.heading_start
+        is_moved = replaced_spans.map_offset(item.heading_start) != match.heading_start
         if (
             (item.level, item.address) != (match.level, match.address)
             or (is_moved and not replaced_spans.contains(item.heading_start))
@@ -203,7 +203,7 @@ class _ReplacedSpans:
         self._ends = [splice.end for splice in splices]
         self._size_changes = [0, *accumulate(len(s.replacement) - (s.end - s.start) for s in splices)]
 
-    def new_offset(self, offset: int) -> int:
+    def map_offset(self, offset: int) -> int:
         """Return the offset after the edit of a byte that is not replaced."""
         return offset + self._size_changes[bisect_right(self._ends, offset)]
 
@@ -266,7 +266,7 @@ def find_text_start(data: bytes, floor: int, end: int) -> int:
     return position
 
 
-def insert_block(document: Document, offset: int, text: str) -> Splice:
+def make_insertion_splice(document: Document, offset: int, text: str) -> Splice:
     """Return the splice that inserts a block after the text before `offset`, separated by a blank line.
 
     There is no blank line between items of one list or rows of one table. Raises StructureChanged if the
@@ -299,7 +299,7 @@ def find_needed_blank_line(document: Document, text: str, position: int, end: in
     return document.line_ending if would_absorb_headings(text, heading) else b""
 
 
-def remove_block(document: Document, start: int, end: int) -> Splice:
+def make_removal_splice(document: Document, start: int, end: int) -> Splice:
     """Return the splice that removes the block [start, end) with the blank lines before it.
 
     The blank lines at the end of the range remain. At the start of the document, the full range is removed.

@@ -34,12 +34,12 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
     if not any(section.heading and _is_read_differently(section.heading) for section in sections):
         return {}
     headings = [_find_heading_of_0_1_0(section) for section in sections]
-    names = [
+    anchors_and_slugs = [
         (heading.anchor if heading else None, heading.slug if heading else section.slug)
         for heading, section in zip(headings, sections, strict=True)
     ]
     levels, parents = [section.level for section in sections], [section.parent for section in sections]
-    addresses = assign_addresses(names, levels, parents)
+    addresses = assign_addresses(anchors_and_slugs, levels, parents)
     sections_by_address: dict[str, list[Section]] = {}
     for section, address, key in zip(sections, addresses, assign_keys(addresses), strict=True):
         for name in dict.fromkeys((address, key)):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.document.headings import read_headings, replace_inline
+from workspace.document.headings import plan_inline_replacement, read_headings
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
 from workspace.markdown import outline as markdown_outline
@@ -62,7 +62,7 @@ class SectionExists(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class PreparedContent:
     """Prepared content with LF line endings and anchors, the addresses of its sections, and hints."""
 
     text: str
@@ -202,9 +202,9 @@ def drop_own_heading(text: str, section: Section, document: Document) -> str:
 
 
 def strip_heading(text: str, title: str, level: int) -> str:
-    """Return content without its first heading, if the heading has this title and is not below this level.
+    """Return content without the heading that it begins with, if the heading has this title.
 
-    A heading below this level begins a subsection.
+    A heading that is deeper than `level` begins a subsection, and is not removed.
     """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
@@ -226,19 +226,21 @@ def prepare_content(
     replaced_sections: tuple[Section, ...] = (),
     reserved_names: Iterable[str] = (),
     field: str = "content",
-) -> Content:
+) -> PreparedContent:
     """Add an anchor to each heading of content that is written below a section of this level and address.
 
     If `form` is None, no anchors are added, and the addresses are only those that the headings would have.
 
-    `parent` is that section, if it exists. The content must not repeat the titles of its subsections, except
-    for those in `replaced_sections`. `reserved_names` are further names that the anchors must not have.
+    `parent` is that section, if it exists. The content must not repeat the titles of the subsections of
+    `parent`, except for those in `replaced_sections`. `reserved_names` are further names that the anchors
+    must not have.
+
     Raises InvalidContent, LevelConflict and SectionExists.
     """
     lines = Lines(text.encode())
     headings = read_headings(lines, parse_content_outline(text, field))
     if not headings:
-        return Content(text, (), ())
+        return PreparedContent(text, (), ())
     used_names = collect_anchor_names(document, replaced_sections) | set(reserved_names)
     _reserve_anchors(headings, used_names)
     names = UniqueNames("-", 1, used_names)
@@ -275,7 +277,7 @@ def prepare_content(
                 if heading.block.is_setext
                 else heading.block.source
             )
-            start, end, inline = replace_inline(
+            start, end, inline = plan_inline_replacement(
                 lines, heading.block, anchors.write_heading(title, name, form)
             )
             parts += (lines.data[position:start], inline)
@@ -285,7 +287,7 @@ def prepare_content(
         if heading.block.level > MAX_RECOMMENDED_LEVEL:
             hints.append(format_deep_section_hint(name, heading.block.level))
     parts.append(lines.data[position:])
-    return Content(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
+    return PreparedContent(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
 
 
 def format_deep_section_hint(address: str, level: int) -> str:

@@ -33,7 +33,7 @@ from workspace.edits.operation import DocumentOperation, Operation, Outcome, des
 from workspace.edits.section_position import TOP_LEVEL, InvalidMove
 from workspace.edits.sections import RenameSection
 from workspace.frontmatter.editor import set_keys
-from workspace.links.offset_map import OffsetMap, match_same_headings
+from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import Lines
 from workspace.markdown.outline import read_outline
@@ -88,8 +88,8 @@ class _TextSection:
 class CreateDocument(Operation):
     """The creation of a document at `path`; without a path, its file name is derived from its title.
 
-    A path without a suffix gets `.md`. `content` provides the introduction, and the text of the skeleton's
-    sections with the same titles. Its other sections are added at the end.
+    A path without a suffix gets `.md`. `content` adds an introduction, and text to the skeleton's sections
+    with the same titles. Its other sections are added at the end.
     """
 
     name: ClassVar[str] = "create_document"
@@ -286,7 +286,7 @@ class MoveDocument(DocumentOperation):
         """Move the document.
 
         Raises DocumentNotFound, InvalidPath, PathExists, InvalidTitle, LimitExceeded, and InvalidMove without
-        a path and a title.
+        a path and a title. With a title, also raises the errors of `RenameSection`.
         """
         path = check_path(self.file)
         document = overlay.document(path)
@@ -345,14 +345,14 @@ class MoveDocument(DocumentOperation):
 
 
 def _complete_suffix(path: str, suffix: str) -> str:
-    """Return a path with the suffix of a document; `suffix` is added to a path without one.
+    """Return a path with the suffix of a document; `suffix` is added to a path without a suffix.
 
     Raises InvalidPath for another suffix.
     """
     if path.endswith(DOCUMENT_SUFFIXES):
         return path
     if _SUFFIX.search(path):
-        raise InvalidPath(path, "a document must be a .md file")
+        raise InvalidPath(path, "a document must be a .md or .markdown file")
     return check_path(path + suffix)
 
 
@@ -365,8 +365,8 @@ def _map_offsets(document: Document, rename: _Rename | None, new_path: str) -> O
         return OffsetMap.of_splices(document, (), new_path)
     renamed_document, edit = rename
     moved_document = Document.parse(renamed_document.data, new_path)
-    new_headings = match_same_headings(document, moved_document, edit.splices)
-    return OffsetMap.of_splices(document, edit.splices, new_path, new_headings=new_headings)
+    new_heading_positions = match_rewritten_headings(document, moved_document, edit.splices)
+    return OffsetMap.of_splices(document, edit.splices, new_path, new_heading_positions=new_heading_positions)
 
 
 def _make_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:

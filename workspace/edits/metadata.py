@@ -1,4 +1,4 @@
-"""Operations on a document's front matter, which preserve every other byte of the block.
+"""Operations on the front matter of a document, which preserve the bytes of all other keys and comments.
 
 `set_metadata` sets, changes and removes keys. `tag_document` adds, removes and replaces tags.
 """
@@ -38,7 +38,8 @@ def set_front_matter_keys(
     """Return the splice that sets keys, and removes the keys whose value is REMOVAL.
 
     With `rewrite_values`, a changed list or mapping is rewritten in full, not only its changed items.
-    If no key remains, the front matter is removed with the blank line after it.
+    If no key remains, the front matter is removed with the blank line after it, unless a rule of dashes
+    follows, which would then begin front matter.
     Raises InvalidFrontMatter if the existing front matter is invalid.
     """
     ending = document.line_ending.decode()
@@ -91,7 +92,8 @@ class InvalidMetadata(WorkspaceError):
 class SetMetadata(DocumentOperation):
     """An update of front matter keys; null removes a key. Other keys, comments and the order are preserved.
 
-    In a list or mapping only different items change. A text that replaces a date is written as a date.
+    In a list or mapping only different items change. A text that replaces a date, and has the form of a date,
+    is written as a date.
     """
 
     name: ClassVar[str] = "set_metadata"
@@ -100,7 +102,7 @@ class SetMetadata(DocumentOperation):
     file: str
     metadata: Mapping[str, object]
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidMetadata, InvalidContent, InvalidFrontMatter.
@@ -135,7 +137,7 @@ class SetMetadata(DocumentOperation):
         )
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         new_values = new_document.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
@@ -243,8 +245,11 @@ class TagDocument(DocumentOperation):
     remove: bool = False
     replace: bool = False
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit, which has no splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
+        """Return the edit, which has no splices if nothing changes.
+
+        Raises InvalidTag, InvalidContent, InvalidFrontMatter.
+        """
         requested_tags = normalize_tags(self.tags)
         if self.remove and self.replace:
             raise InvalidTag("'remove' and 'replace' are both set", fix="Set only one of them.")
@@ -296,7 +301,7 @@ def _check_existing_tags(document: Document) -> None:
 def normalize_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """Return tags without surrounding and repeated white space, and without duplicates.
 
-    Tags that differ only in letter case are duplicates. Raises InvalidTag.
+    Tags that differ only in letter case are duplicates. Raises InvalidTag, InvalidContent.
     """
     if not tags:
         raise InvalidTag("'tags' is empty", fix='Set at least one tag, such as "tags": ["backend"].')

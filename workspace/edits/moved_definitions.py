@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
 from workspace.document.splices import Splice, apply_splices
-from workspace.links.definitions import Definition, LabelUse, find_definitions, find_labels, find_uses
+from workspace.links.definitions import (
+    Definition,
+    LabelUse,
+    find_definition_labels,
+    find_definitions,
+    find_uses,
+)
 from workspace.links.link import LinkKind
 from workspace.links.offset_map import PreservedSpan
 from workspace.links.reader import read_cached_links
@@ -96,14 +102,14 @@ class _LabelMove:
         remaining_document = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
         moved_size = section.tree_end - section.start
         self.moved_definitions = {
-            label: _shift_definition(item, section.start)
-            for label, item in find_definitions(moved_document, rules).items()
+            label: _shift_definition(definition, section.start)
+            for label, definition in find_definitions(moved_document, rules).items()
         }
         self.remaining_definitions = {
-            label: _shift_definition(item, 0 if item.start < section.start else moved_size)
-            for label, item in find_definitions(remaining_document, rules).items()
+            label: _shift_definition(definition, 0 if definition.start < section.start else moved_size)
+            for label, definition in find_definitions(remaining_document, rules).items()
         }
-        self.moved_labels = find_labels(moved_document)
+        self.moved_labels = find_definition_labels(moved_document)
         self.used_labels = {*definitions, *self.moved_definitions, *self.remaining_definitions}
         self.bracketed_labels_by_path: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
@@ -111,20 +117,21 @@ class _LabelMove:
     def find_updates_within(self, offset: int) -> LabelUpdates:
         """Return the updates for a move to `offset` of the same document."""
         retained_definitions: list[Definition] = []
-        for label, item in self.moved_definitions.items():
+        for label, definition in self.moved_definitions.items():
             remaining_definition = self.remaining_definitions.get(label)
-            if remaining_definition is None or remaining_definition.meaning == item.meaning:
+            if remaining_definition is None or remaining_definition.meaning == definition.meaning:
                 continue
             if self._is_moved(self.definitions[label].start):
                 if remaining_definition.start < offset:
-                    retained_definitions.append(item)
+                    retained_definitions.append(definition)
             elif offset <= remaining_definition.start:
-                self._rename_definitions(label, self._find_free_label(label, item, self.source))
+                self._rename_definitions(label, self._find_free_label(label, definition, self.source))
         return LabelUpdates(
             tuple(self.splices),
             replacement=self._format_copies(retained_definitions, {}),
             copies=tuple(
-                CopiedDefinition(item, self.source.path, item.label) for item in retained_definitions
+                CopiedDefinition(definition, self.source.path, definition.label)
+                for definition in retained_definitions
             ),
         )
 
@@ -220,21 +227,21 @@ class _LabelMove:
         """Return the labels used at relevant offsets, and in the footnotes that are copied for them."""
         needed_labels = dict.fromkeys(use.label for use in self.uses if is_relevant(use.start))
         queue = [self.definitions[label] for label in needed_labels]
-        for item in queue:
-            if item.link is None and is_copied(item):
-                for use in self._find_uses_in(item):
+        for definition in queue:
+            if definition.link is None and is_copied(definition):
+                for use in self._find_uses_in(definition):
                     if use.label not in needed_labels:
                         needed_labels[use.label] = None
                         queue.append(self.definitions[use.label])
         return needed_labels
 
-    def _find_free_label(self, label: str, item: Definition, target: Document) -> str:
-        """Return a label that has no definition, and that is not in brackets in either document."""
+    def _find_free_label(self, label: str, definition: Definition, target: Document) -> str:
+        """Choose a label that has no definition, and is not in brackets in either document; reserve it."""
         for document in (self.source, target):
             if document.path not in self.bracketed_labels_by_path:
                 labels = {document.text(*match.span(1)) for match in _BRACKETED_TEXT.finditer(document.data)}
                 self.bracketed_labels_by_path[document.path] = frozenset(map(normalize_label, labels))
-        base_name = " ".join(self.source.text(item.label_start, item.label_end).split())
+        base_name = " ".join(self.source.text(definition.label_start, definition.label_end).split())
         numbered_names = (f"{base_name}-{number}" for number in count(1))
         name = next(name for name in numbered_names if not self._is_used(normalize_label(name)))
         self.used_labels.add(normalize_label(name))
@@ -245,60 +252,68 @@ class _LabelMove:
             label in labels for labels in self.bracketed_labels_by_path.values()
         )
 
-    def _find_uses_in(self, item: Definition) -> list[LabelUse]:
+    def _find_uses_in(self, definition: Definition) -> list[LabelUse]:
         """Return the uses in the definition of a footnote."""
-        first_index = bisect_left(self.uses, item.start, key=lambda use: use.start)
-        return self.uses[first_index : bisect_left(self.uses, item.end, key=lambda use: use.start)]
+        first_index = bisect_left(self.uses, definition.start, key=lambda use: use.start)
+        return self.uses[first_index : bisect_left(self.uses, definition.end, key=lambda use: use.start)]
 
     def _rename_definitions(self, label: str, name: str) -> None:
         """Add the splices that rename all definitions of a label in the moved text."""
         section_start = self.section.start
         self.splices += [
-            Splice(section_start + item.start, section_start + item.end, name.encode())
-            for item in self.moved_labels
-            if item.label == label
+            Splice(section_start + label_use.start, section_start + label_use.end, name.encode())
+            for label_use in self.moved_labels
+            if label_use.label == label
         ]
 
     def _rename_use(self, use: LabelUse, name: str) -> None:
         self.splices.append(Splice(use.start, use.end, f"[{name}]".encode()))
 
-    def _format_copies(self, items: Collection[Definition], names: Mapping[str, str]) -> bytes:
+    def _format_copies(self, definitions: Collection[Definition], names: Mapping[str, str]) -> bytes:
         """Return the text of copied definitions: first links, then footnotes separated by blank lines."""
-        links = [self._format_copy(item, names) for item in items if item.link is not None]
-        footnotes = [self._format_copy(item, names) for item in items if item.link is None]
+        links = [
+            self._format_copy(definition, names) for definition in definitions if definition.link is not None
+        ]
+        footnotes = [
+            self._format_copy(definition, names) for definition in definitions if definition.link is None
+        ]
         return b"\n\n".join([*([b"\n".join(links)] if links else ()), *footnotes])
 
-    def _format_copy(self, item: Definition, names: Mapping[str, str]) -> bytes:
+    def _format_copy(self, definition: Definition, names: Mapping[str, str]) -> bytes:
         data = self.source.data
-        label = names[item.label].encode() if item.label in names else data[item.label_start : item.label_end]
-        if item.link is not None:
-            title_part = b" ".join(data[item.link.destination_end : item.end].split())
-            label_part = data[item.label_end : item.link.destination_start].split()
+        label = (
+            names[definition.label].encode()
+            if definition.label in names
+            else data[definition.label_start : definition.label_end]
+        )
+        if definition.link is not None:
+            title_part = b" ".join(data[definition.link.destination_end : definition.end].split())
+            label_part = data[definition.label_end : definition.link.destination_start].split()
             opening_mark = b"<" if label_part[-1:] and label_part[-1].endswith(b"<") else b""
-            destination = data[item.link.destination_start : item.link.destination_end]
+            destination = data[definition.link.destination_start : definition.link.destination_end]
             title = title_part if not title_part or title_part.startswith(b">") else b" " + title_part
             return b"[" + label + b"]: " + opening_mark + destination + title
         inner_splices = [
-            Splice(use.start - item.start, use.end - item.start, f"[{names[use.label]}]".encode())
-            for use in self._find_uses_in(item)
+            Splice(use.start - definition.start, use.end - definition.start, f"[{names[use.label]}]".encode())
+            for use in self._find_uses_in(definition)
             if use.label in names
         ]
-        span = item.label_start - item.start, item.label_end - item.start
-        return apply_splices(data[item.start : item.end], [Splice(*span, label), *inner_splices])
+        span = definition.label_start - definition.start, definition.label_end - definition.start
+        return apply_splices(data[definition.start : definition.end], [Splice(*span, label), *inner_splices])
 
 
-def _shift_definition(item: Definition, shift: int) -> Definition:
+def _shift_definition(definition: Definition, shift: int) -> Definition:
     """Return a definition with all its offsets increased by `shift` bytes."""
-    return item._replace(
-        start=item.start + shift,
-        end=item.end + shift,
-        label_start=item.label_start + shift,
-        label_end=item.label_end + shift,
+    return definition._replace(
+        start=definition.start + shift,
+        end=definition.end + shift,
+        label_start=definition.label_start + shift,
+        label_end=definition.label_end + shift,
         link=None
-        if item.link is None
-        else item.link._replace(
-            destination_start=item.link.destination_start + shift,
-            destination_end=item.link.destination_end + shift,
+        if definition.link is None
+        else definition.link._replace(
+            destination_start=definition.link.destination_start + shift,
+            destination_end=definition.link.destination_end + shift,
         ),
     )
 
@@ -310,19 +325,21 @@ def find_copied_links(
     documents_by_path = {document.path: document for document in documents}
     for copy in copies:
         document = documents_by_path[copy.path]
-        item = find_definitions(document, rules).get(normalize_label(copy.label))
-        if item is None:
+        definition = find_definitions(document, rules).get(normalize_label(copy.label))
+        if definition is None:
             continue
-        for old, new in zip(_find_links(source, copy.definition), _find_links(document, item), strict=False):
+        for old, new in zip(
+            _find_links(source, copy.definition), _find_links(document, definition), strict=False
+        ):
             yield PreservedSpan(
                 source.path, old.destination_start, old.destination_end, copy.path, new.destination_start
             )
 
 
-def _find_links(document: Document, item: Definition) -> list[Link]:
+def _find_links(document: Document, definition: Definition) -> list[Link]:
     """Return the links in a definition that have their own destination."""
     return [
         link
         for link in read_cached_links(document).links
-        if item.start <= link.destination_start < item.end and link.kind is not LinkKind.REFERENCE
+        if definition.start <= link.destination_start < definition.end and link.kind is not LinkKind.REFERENCE
     ]

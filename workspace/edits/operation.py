@@ -12,7 +12,7 @@ from workspace.document.addresses import read_fragment, resolve_section, resolve
 from workspace.document.splices import Edit, EditContext, StructureChanged, apply_edit
 from workspace.edits.content import InvalidTitle
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
-from workspace.links.offset_map import OffsetMap, match_same_headings
+from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -69,7 +69,7 @@ class Operation:
     ) -> Self:
         """Return the operation with its addresses mapped from the earlier overlays to `overlay`.
 
-        `base` is the snapshot of `base_commit`, if an earlier overlay is based on it.
+        `base` is the snapshot of `base_commit`, or None.
         """
         return self
 
@@ -83,8 +83,8 @@ class DocumentOperation(Operation):
     implied_by: ClassVar[frozenset[str]] = frozenset()
     # The fields that contain addresses of sections or tasks.
     address_fields: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
-    # True if `slug` is the address of a task, False for a section, None for both.
-    names_task: ClassVar[bool | None] = False
+    # True if `slug` is the address of a task, False if it is that of a section, None if it may be either.
+    targets_task: ClassVar[bool | None] = False
     file: str
 
     def list_overwritten_sections(self, document: Document) -> Sequence[Section]:
@@ -92,7 +92,10 @@ class DocumentOperation(Operation):
         return ()
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return the texts of the sections in `list_overwritten_sections`. Raises the errors of `edit`."""
+        """Return the texts of the sections in `list_overwritten_sections`.
+
+        Raises the errors of `Overlay.document` and of the resolution of addresses.
+        """
         document = overlay.document(check_path(self.file))
         sections = self.list_overwritten_sections(document)
         return [(document, sections)] if sections else ()
@@ -102,7 +105,7 @@ class DocumentOperation(Operation):
     ) -> Self:
         """Return the operation with its addresses mapped to the overlay.
 
-        Raises the errors of `Overlay.document` and of `map_address`.
+        Raises the errors of `Overlay.document`, `map_address` and `check_not_newer`.
         """
         path = check_path(self.file)
         document = overlay.document(path)
@@ -124,22 +127,22 @@ class DocumentOperation(Operation):
             cast("Self", dataclasses.replace(cast("Any", self), **new_addresses)) if new_addresses else self
         )
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit of this operation. The document does not change."""
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit.
+        """Return the edited document and the edit.
 
-        Raises the errors of `edit`, StructureChanged, and InvalidTitle for a title that would be read
+        Raises the errors of `make_edit`, StructureChanged, and InvalidTitle for a title that would be read
         differently.
         """
-        edit = self.edit(document, context)
+        edit = self.make_edit(document, context)
         if not edit.splices:
             return document, edit
         new_document = apply_edit(document, edit)
         if context.choose_form(document) is None:
-            edit = _with_derived_addresses(new_document, edit)
+            edit = _add_derived_addresses(new_document, edit)
         _check_result(new_document, edit)
         return new_document, edit
 
@@ -151,20 +154,20 @@ class DocumentOperation(Operation):
         if new_document.data == document.data:
             return Outcome(path, edit.result, edit.summary, False, edit.hints)
         overlay.put(new_document)
-        new_headings = match_same_headings(document, new_document, edit.splices)
-        offset_map = OffsetMap.of_splices(document, edit.splices, new_headings=new_headings)
+        new_heading_positions = match_rewritten_headings(document, new_document, edit.splices)
+        offset_map = OffsetMap.of_splices(document, edit.splices, new_heading_positions=new_heading_positions)
         result = {**edit.result, **describe_new_anchors(document, new_document)}
         return Outcome(path, result, edit.summary, True, edit.hints, offset_map)
 
 
 def describe_new_anchors(before: Document, after: Document) -> dict[str, object]:
-    """Return the anchors of sections that only the new version has, as a field of the result."""
+    """Return the anchors that only the new version has, as a field of the result, if there are any."""
     old_names = {section.anchor for section in before.sections}
     names = [section.anchor for section in after.sections if section.anchor not in old_names]
     return {"anchors_added": names} if names else {}
 
 
-def _with_derived_addresses(document: Document, edit: Edit) -> Edit:
+def _add_derived_addresses(document: Document, edit: Edit) -> Edit:
     """Return an edit whose result has the derived addresses of its new headings, which have no anchors."""
     ranges = [(splice.start, splice.start + len(splice.replacement)) for splice in edit.splices]
     addresses = [
@@ -186,7 +189,7 @@ def _check_not_newer(tip: Snapshot, path: str, address: str) -> None:
 
 
 def _check_result(document: Document, edit: Edit) -> None:
-    """Raise an error if an address in the result does not resolve in the document."""
+    """Raise StructureChanged or InvalidTitle if the document lacks an address or the title in the result."""
     if "removed" in edit.result:
         return
     subsections = edit.result.get("subsections")

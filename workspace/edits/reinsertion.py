@@ -1,7 +1,8 @@
 """Reinsert an old version of a section: in place of its current version, or at its old position.
 
-Only the section's bytes are inserted. Headings get the levels of the position, and lines get the line endings
-of the document. An anchor is written only if the section would otherwise have another address.
+Only the bytes of the section and its subsections are inserted. Their levels fit the position, and their
+line endings are those of the document. An anchor is written only if the section would otherwise have another
+address.
 
 The module also traces documents and sections to another commit, through the trees of the commits between
 them. It reads the version of a document at another commit with the settings of the branch's tip.
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.document import Document
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.splices import (
     Edit,
     Splice,
@@ -22,7 +23,7 @@ from workspace.document.splices import (
     apply_edit,
     find_needed_blank_line,
     find_text_end,
-    insert_block,
+    make_insertion_splice,
 )
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
 from workspace.edits.section_move import (
@@ -71,7 +72,11 @@ class ReinsertedSection(NamedTuple):
 
 
 def reinsert_section(
-    document: Document, current_section: Section | None, old: Document, old_section: Section, form: AnchorForm
+    document: Document,
+    current_section: Section | None,
+    old_document: Document,
+    old_section: Section,
+    form: AnchorForm,
 ) -> ReinsertedSection:
     """Insert a section of an old version, with its subsections, into a document.
 
@@ -80,14 +85,16 @@ def reinsert_section(
     would be deeper than H6, and InvalidAddress for an address that cannot be written as an anchor.
     """
     if old_section.is_preamble or (current_section is not None and current_section.is_preamble):
-        return _reinsert_preamble(document, current_section, old, old_section)
-    position = None if current_section else find_removed_position(document, old, old_section)
-    old_sections = (old_section, *old.descendants(old_section))
+        return _reinsert_preamble(document, current_section, old_document, old_section)
+    position = None if current_section else find_removed_position(document, old_document, old_section)
+    old_sections = (old_section, *old_document.descendants(old_section))
     level = current_section.level if current_section else position.level if position else old_section.level
     shift = level - old_section.level
     _check_depth(old_sections, shift)
     replaced_sections = (current_section, *document.descendants(current_section)) if current_section else ()
-    address_plan = plan_addresses(old, old_sections, collect_anchor_names(document, replaced_sections))
+    address_plan = plan_addresses(
+        old_document, old_sections, collect_anchor_names(document, replaced_sections)
+    )
     expected_address = (
         current_section.address
         if current_section and old_section.anchor is None
@@ -99,16 +106,16 @@ def reinsert_section(
             splice
             for item in old_sections
             for splice in rewrite_heading(
-                old,
+                old_document,
                 item,
                 level=item.level + shift,
                 anchor=anchor if item is old_section else None,
                 form=form,
-                names=address_plan.new_names,
+                renamed_anchors=address_plan.new_names,
             )
         ]
         splice, start, size = _make_splice(
-            document, current_section, position, old, old_section, inner_splices
+            document, current_section, position, old_document, old_section, inner_splices
         )
         new_document = apply_edit(document, Edit((splice,), {}, ""))
         inserted_sections = [
@@ -127,14 +134,14 @@ def reinsert_section(
     raise _make_structure_error(old_section)
 
 
-def find_removed_position(document: Document, old: Document, old_section: Section) -> TargetPosition:
+def find_removed_position(document: Document, old_document: Document, old_section: Section) -> TargetPosition:
     """Return the position for a removed section: after its nearest preceding sibling that still exists.
 
     Without such a sibling, the position is before the nearest following sibling, or else at the end of the
     parent. Raises ParentMissing.
     """
-    match = SectionMatch(old, document, Evidence.TEXT)
-    parent = None if old_section.parent is None else old.sections[old_section.parent]
+    match = SectionMatch(old_document, document, Evidence.TEXT)
+    parent = None if old_section.parent is None else old_document.sections[old_section.parent]
     current_parent = match.find_successor(parent) if parent else None
     if parent and current_parent is None:
         raise ParentMissing(
@@ -142,7 +149,7 @@ def find_removed_position(document: Document, old: Document, old_section: Sectio
             fix=f"Restore '{parent.key}', or the whole document.",
             parent=parent.key,
         )
-    siblings = old.children(parent)
+    siblings = old_document.children(parent)
     index = next(number for number, item in enumerate(siblings) if item.position == old_section.position)
     parent_key = current_parent.key if current_parent else None
     for field, siblings_by_distance in (
@@ -165,14 +172,14 @@ def _make_splice(
     document: Document,
     current_section: Section | None,
     position: TargetPosition | None,
-    old: Document,
+    old_document: Document,
     old_section: Section,
     inner_splices: list[Splice],
 ) -> tuple[Splice, int, int]:
     """Return the splice that inserts the section, and the start and size of the inserted bytes."""
-    ending = _choose_line_ending(document, old)
-    cut_range = cut_section(old, old_section)
-    block = move_text(old.data, cut_range.start, cut_range.end, inner_splices, ending).data
+    ending = _choose_line_ending(document, old_document)
+    cut_range = cut_section(old_document, old_section)
+    block = move_text(old_document.data, cut_range.start, cut_range.end, inner_splices, ending).data
     if current_section is not None:
         text_end = find_text_end(document.data, current_section.start, current_section.tree_end)
         text = normalize_line_endings(block.decode("utf-8", "replace"))
@@ -180,20 +187,24 @@ def _make_splice(
         return Splice(current_section.start, text_end, block + blank_line), current_section.start, len(block)
     assert position is not None
     heading_splices = [item for item in inner_splices if item.end <= old_section.body_start]
-    heading = move_text(old.data, old_section.start, old_section.body_start, heading_splices, ending).data
+    heading = move_text(
+        old_document.data, old_section.start, old_section.body_start, heading_splices, ending
+    ).data
     insertion, block_start = paste_block(document, position.offset, block, heading, cut_range.gap, ending)
     return insertion, insertion.start + block_start, len(block)
 
 
 def _reinsert_preamble(
-    document: Document, current_section: Section | None, old: Document, old_section: Section
+    document: Document, current_section: Section | None, old_document: Document, old_section: Section
 ) -> ReinsertedSection:
     """Replace the current title and introduction by the old title and introduction."""
     if not old_section.is_preamble or (current_section is not None and not current_section.is_preamble):
         raise _make_structure_error(old_section)
     text = convert_line_endings(
-        old.data[old_section.start : find_text_end(old.data, old_section.start, old_section.end)],
-        _choose_line_ending(document, old),
+        old_document.data[
+            old_section.start : find_text_end(old_document.data, old_section.start, old_section.end)
+        ],
+        _choose_line_ending(document, old_document),
     )
     if current_section is not None:
         splice = Splice(
@@ -203,7 +214,9 @@ def _reinsert_preamble(
         )
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
-        splice = insert_block(document, offset, normalize_line_endings(text.decode("utf-8", "replace")))
+        splice = make_insertion_splice(
+            document, offset, normalize_line_endings(text.decode("utf-8", "replace"))
+        )
     new_document = apply_edit(
         document,
         Edit((splice,), {}, "", renamed_position=current_section.position if current_section else None),
@@ -214,8 +227,10 @@ def _reinsert_preamble(
     return ReinsertedSection(new_document, preamble, (splice,))
 
 
-def _choose_line_ending(document: Document, old: Document) -> bytes:
-    return document.line_ending if b"\n" in document.data or b"\r" in document.data else old.line_ending
+def _choose_line_ending(document: Document, old_document: Document) -> bytes:
+    return (
+        document.line_ending if b"\n" in document.data or b"\r" in document.data else old_document.line_ending
+    )
 
 
 def _check_depth(sections: tuple[Section, ...], shift: int) -> None:
@@ -314,7 +329,7 @@ SHORT_ID_LENGTH = 7
 """The number of characters of a shortened commit id."""
 
 
-class NotAtRef(WorkspaceError):
+class NotAtCommit(WorkspaceError):
     """An error: the document or section did not exist at the commit. `ref` is the id of the commit."""
 
     code = "NOT_AT_REF"
@@ -323,7 +338,7 @@ class NotAtRef(WorkspaceError):
 def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Document | None:
     """Return the document at a path of a commit, or None if the path did not exist.
 
-    The limits of `config` apply, but not its selection of documents. Raises NotAtRef if the path is not a
+    The limits of `config` apply, but not its selection of documents. Raises NotAtCommit if the path is not a
     file, NotADocument for a pointer of Git LFS, and LimitExceeded.
     """
     entry = snapshot.entry(path)
@@ -331,7 +346,7 @@ def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Docu
         return None
     if not entry.is_blob:
         kind = "a folder" if entry.is_tree else "a link or a submodule"
-        raise NotAtRef(
+        raise NotAtCommit(
             f"'{path}' was {kind} at {str(snapshot.commit)[:SHORT_ID_LENGTH]}, "
             "and only documents can be restored",
             fix="Choose a commit in which it was a document.",

@@ -52,7 +52,7 @@ class RestoreDocument(Operation):
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the old bytes into the overlay; no change if the document already has them.
 
-        Raises InvalidPath, DocumentNotFound for a document that was moved to another path, NotAtRef,
+        Raises InvalidPath, DocumentNotFound for a document that was moved to another path, NotAtCommit,
         NotADocument, PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
@@ -106,7 +106,7 @@ class RestoreDocument(Operation):
         from workspace.edits.reinsertion import (
             SHORT_ID_LENGTH,
             HistoryTracer,
-            NotAtRef,
+            NotAtCommit,
             list_commits_between,
             read_version,
         )
@@ -127,7 +127,7 @@ class RestoreDocument(Operation):
                     return version
         old_document = read_version(snapshot, path, tip.config)
         if old_document is None:
-            raise NotAtRef(
+            raise NotAtCommit(
                 f"'{path}' did not exist at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it exists.",
                 suggestion_source=SuggestionSource(HintKind.COMMITS, path),
@@ -167,7 +167,7 @@ def _map_offsets(current_document: Document | None, restored_document: Document)
     path = restored_document.path
     if current_document is None:
         return OffsetMap.of_creation(path)
-    new_headings = {}
+    new_heading_positions = {}
     for section in current_document.sections:
         candidates = restored_document.sections_by_address(section.address)
         if (
@@ -175,8 +175,8 @@ def _map_offsets(current_document: Document | None, restored_document: Document)
             and len(candidates) == 1
             and len(current_document.sections_by_address(section.address)) == 1
         ):
-            new_headings[path, section.heading_start] = path, candidates[0].heading_start
-    return OffsetMap((), new_headings, {path: path})
+            new_heading_positions[path, section.heading_start] = path, candidates[0].heading_start
+    return OffsetMap((), new_heading_positions, {path: path})
 
 
 class _SectionVersions(NamedTuple):
@@ -206,11 +206,11 @@ class RestoreSection(DocumentOperation):
         """Put the changed document into the overlay; no change if the section already has the old text.
 
         Raises DocumentNotFound, SectionNotFound for a section that was renamed or moved, AmbiguousAddress,
-        NotAtRef, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
+        NotAtCommit, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported late, because a server can answer its first calls without these modules.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
-        from workspace.links.offset_map import OffsetMap, match_same_headings
+        from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 
         document, current_section, old_document, old_section = self._find_versions(overlay)
         reinsertion = reinsert_section(
@@ -228,8 +228,10 @@ class RestoreSection(DocumentOperation):
         if subsections and not reinsertion.section.is_preamble:
             result["subsections"] = subsections
         overlay.put(reinsertion.document)
-        new_headings = match_same_headings(document, reinsertion.document, reinsertion.splices)
-        offset_map = OffsetMap.of_splices(document, reinsertion.splices, new_headings=new_headings)
+        new_heading_positions = match_rewritten_headings(document, reinsertion.document, reinsertion.splices)
+        offset_map = OffsetMap.of_splices(
+            document, reinsertion.splices, new_heading_positions=new_heading_positions
+        )
         return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
@@ -299,8 +301,11 @@ class RestoreSection(DocumentOperation):
     def _find_at_commit(
         self, snapshot: Snapshot, tip: Snapshot, history: Sequence[Node], path: str
     ) -> tuple[Document, Section]:
-        """Return the document at the commit, and its section with the requested address. Raises NotAtRef."""
-        from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtRef, read_version
+        """Return the document at the commit, and its section with the requested address.
+
+        Raises NotAtCommit.
+        """
+        from workspace.edits.reinsertion import SHORT_ID_LENGTH, HistoryTracer, NotAtCommit, read_version
         from workspace.history.section_tracker import SectionPosition
 
         position = (
@@ -315,7 +320,7 @@ class RestoreSection(DocumentOperation):
         except SectionNotFound:
             pass
         subject = f"the section '{self.slug[:200]}' of {path}" if old_document is not None else f"'{path}'"
-        raise NotAtRef(
+        raise NotAtCommit(
             f"{subject} did not exist at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it exists.",
             suggestion_source=SuggestionSource(HintKind.COMMITS, path, self.slug),
@@ -446,7 +451,7 @@ class Undo(Operation):
             f" and {len(names) - _MAX_NAMED_CONFLICTS} more" if len(names) > _MAX_NAMED_CONFLICTS else ""
         )
         return ConcurrentChange(
-            f"commit {short_id} cannot be undone completely, because other commits have changed texts since: "
+            f"commit {short_id} cannot be undone completely, because later commits have changed these texts: "
             f"{', '.join(names[:_MAX_NAMED_CONFLICTS])}{more_text}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
             + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),

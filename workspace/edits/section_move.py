@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, find_text_end
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
 from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, find_label_updates
@@ -56,7 +56,7 @@ class MovedText(NamedTuple):
 
 
 def cut_section(document: Document, section: Section, replacement: bytes = b"") -> CutSection:
-    """Return the removal of a section with its subsections; `replacement` is inserted in its place."""
+    """Return the cut of a section with its subsections; its splice inserts `replacement` in their place."""
     data, start, end = document.data, section.start, section.tree_end
     previous_end = find_text_end(data, 0, start)
     text_end = find_text_end(data, start, end)
@@ -102,8 +102,10 @@ def paste_block(
     """Return the splice that inserts a block at a section's start or end.
 
     Return also the offset of the block in the replacement of the splice.
-    `heading` is the beginning of the block. `gap` is the blank lines between the block and the text after it,
-    or the text before it at the document's end. Added blank lines have the line ending `ending`.
+
+    `heading` is the beginning of the block. `gap` contains the blank lines between the block and the text
+    after it; at the document's end, those between the block and the text before it. Added blank lines have
+    the line ending `ending`.
     """
     data = document.data
     gap = convert_line_endings(gap, ending)
@@ -174,12 +176,13 @@ def _find_missing_line_endings(text_before: bytes, heading: bytes, gap: bytes, e
 
 
 def _read_text_before(document: Document, offset: int) -> bytes:
-    """Return the own text of the section that ends at an offset."""
+    """Return the bytes before an offset, from the start of the section that precedes the offset."""
     previous_section = next((item for item in reversed(document.sections) if item.start < offset), None)
     return document.data[previous_section.start if previous_section else 0 : offset]
 
 
 def _read_heading_at(document: Document, offset: int) -> bytes:
+    """Return the heading of the first section at or after an offset; b"" if there is none."""
     next_section = next((item for item in document.sections if item.start >= offset), None)
     return document.data[next_section.start : next_section.body_start] if next_section else b""
 
@@ -420,7 +423,7 @@ class _Move:
                 level=item.level + self.shift,
                 anchor=self.new_anchors.get(item.position),
                 form=self.forms[1],
-                names=self.address_plan.new_names,
+                renamed_anchors=self.address_plan.new_names,
                 title_splices=self.heading_splices.get(item.position, ()),
             )
         return splices
@@ -488,7 +491,7 @@ class _Move:
 
     def _make_result(self, draft: _Draft, new_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target
-        new_headings = {
+        new_heading_positions = {
             (source.path, item.heading_start): (target.path, new_section.heading_start)
             for item, new_section in zip(self.moved_sections, new_sections, strict=True)
         }
@@ -496,7 +499,7 @@ class _Move:
         copies = find_copied_links(
             source, (draft.source, draft.target), self.label_updates.copies, self.rules
         )
-        offset_map = OffsetMap(draft.preserved_spans, new_headings, path_map, tuple(copies))
+        offset_map = OffsetMap(draft.preserved_spans, new_heading_positions, path_map, tuple(copies))
         parent = self.position.parent
         new_parent = None if new_sections[0].parent is None else draft.target.sections[new_sections[0].parent]
         expected_parent = offset_map.map_offset(target.path, parent.heading_start) if parent else None
@@ -526,7 +529,7 @@ class _Move:
 
 
 def _apply_checked(document: Document, splices: Sequence[Splice]) -> Document:
-    """Return a document after splices.
+    """Return a document after splices. Raises StructureChanged.
 
     The title of a preamble without a heading may change, because the first H1 of the document defines it.
     """

@@ -63,7 +63,7 @@ def resolve_position(
 
 
 class InvalidMove(WorkspaceError):
-    """An error: a move has no valid target, such as the moved section itself, or would move the preamble."""
+    """An error: the target of a move is missing or in the moved section, or the preamble would be moved."""
 
     code = "INVALID_MOVE"
 
@@ -122,7 +122,7 @@ def _fit_level(
 
 
 def _check_outside(moved_section: Section, reference: Section | None, field: str) -> None:
-    """Raise InvalidMove if the section in a field is the moved section, or is below it."""
+    """Raise InvalidMove if `reference`, the section that a field names, is or is in the moved section."""
     if (
         reference is None
         or reference.is_preamble

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, read_fragment, resolve_section, split_address
 from workspace.document.document import Document
-from workspace.document.headings import replace_inline
+from workspace.document.headings import plan_inline_replacement
 from workspace.document.section_text import read_full_text
-from workspace.document.splices import Edit, EditContext, Splice, find_text_start, insert_block, remove_block
+from workspace.document.splices import (
+    Edit,
+    EditContext,
+    Splice,
+    find_text_start,
+    make_insertion_splice,
+    make_removal_splice,
+)
 from workspace.edits.content import (
     MAX_LEVEL,
     MAX_RECOMMENDED_LEVEL,
@@ -83,11 +90,11 @@ class AddSection(DocumentOperation):
     before: str | None = None
     after: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidTitle, InvalidContent, SectionNotFound, AmbiguousAddress, SectionExists, LevelConflict,
-        InvalidAddress.
+        InvalidAddress, StructureChanged.
         """
         title = check_title(self.title)
         offset, parent, sibling, _ = resolve_position(document, self.parent_slug, self.before, self.after)
@@ -119,7 +126,7 @@ class AddSection(DocumentOperation):
             *([format_deep_section_hint(address, level)] if level > MAX_RECOMMENDED_LEVEL else ()),
             *content.hints,
         )
-        splice = insert_block(document, offset, text)
+        splice = make_insertion_splice(document, offset, text)
         return Edit((splice,), result, f"Add section {address} to {self.file}", hints)
 
     def _find_empty_section(self, document: Document, parent: Section | None, title: str) -> Section | None:
@@ -140,7 +147,7 @@ class AddSection(DocumentOperation):
         content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
             return Edit((), result, f"Keep section {section.key} of {self.file}")
-        update = UpdateContent(file=self.file, slug=section.key, content=content).edit(document, context)
+        update = UpdateContent(file=self.file, slug=section.key, content=content).make_edit(document, context)
         return Edit(update.splices, {**update.result, **result}, update.summary, update.hints)
 
     def _choose_level(self, document: Document, parent: Section | None, sibling: Section | None) -> int:
@@ -170,7 +177,7 @@ class RemoveSection(DocumentOperation):
         section = resolve_section(document, self.slug)
         return (section, *document.descendants(section))
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit. Raises SectionNotFound, AmbiguousAddress, InvalidAddress for the preamble."""
         section = resolve_section(document, self.slug)
         if section.is_preamble:
@@ -178,7 +185,7 @@ class RemoveSection(DocumentOperation):
                 "the preamble cannot be removed, because it has the document's title",
                 fix="Empty the preamble with update_content, or send only 'path' to remove the document.",
             )
-        splice = remove_block(document, section.start, section.tree_end)
+        splice = make_removal_splice(document, section.start, section.tree_end)
         subsections = [item.address for item in document.descendants(section)]
         result: dict[str, object] = {"removed": "section", "slug": section.address}
         if subsections:
@@ -202,10 +209,11 @@ class RenameSection(DocumentOperation):
     slug: str
     new_title: str
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises InvalidTitle, SectionNotFound, AmbiguousAddress.
+        Raises InvalidTitle, InvalidContent, SectionNotFound, AmbiguousAddress, InvalidFrontMatter, and
+        InvalidAddress for an address that cannot be written as an anchor.
         """
         title = check_title(self.new_title, "new_title")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
@@ -218,12 +226,15 @@ class RenameSection(DocumentOperation):
         if section.heading is None:
             return self._set_document_title(document, title, context)
         inline = _format_inline(section, section.heading, title, document.anchor_form or context.anchor_form)
-        splice = Splice(*replace_inline(document.lines, section.heading.block, inline))
+        splice = Splice(*plan_inline_replacement(document.lines, section.heading.block, inline))
         hints = () if section.is_preamble else (f"the address stays '{section.key}', so no link breaks",)
         return Edit((splice,), result, summary, hints, renamed_position=section.position)
 
     def _set_document_title(self, document: Document, title: str, context: EditContext) -> Edit:
-        """Return the edit that writes a title as a new H1, or into the front matter if that has a `title`."""
+        """Return the edit that writes a title as a new H1, or into the front matter if that has a `title`.
+
+        Raises InvalidFrontMatter.
+        """
         preamble = document.preamble
         result = {"slug": PREAMBLE, "title": to_plain_text(title)}
         summary = f"Title {self.file}"
@@ -238,7 +249,7 @@ class RenameSection(DocumentOperation):
             splice = Splice(start, start, encode_with_ending(f"{line}\n\n", document.line_ending))
         else:
             offset = document.sections[0].start if document.sections else len(document.data)
-            splice = insert_block(document, offset, line)
+            splice = make_insertion_splice(document, offset, line)
         return Edit((splice,), result, summary)
 
 
@@ -346,7 +357,7 @@ class MoveSection(DocumentOperation):
         title = check_title(str(self.to_title), "to_title")
         if section.title == to_plain_text(title):
             return Document.parse(b"", path)
-        # The title does not take an address away from a section.
+        # The title must not get the address of a moved section.
         used_names = {PREAMBLE, *(item.address for item in (section, *source.descendants(section)))}
         heading = format_heading(1, title, find_free_address(None, title, used_names), context.anchor_form)
         return Document.parse(encode_with_ending(f"{heading}\n", source.line_ending), path)
@@ -382,7 +393,7 @@ class MoveSection(DocumentOperation):
         if self.to_title is not None:
             if self.parent_slug or self.before or self.after:
                 raise InvalidMove(
-                    "'to_title' creates a document, so 'parent_slug', 'before' and 'after' name no section",
+                    "'to_title' creates a document, so 'parent_slug', 'before' and 'after' must be missing",
                     fix="Omit 'to_title' to move into an existing document, or omit the position.",
                 )
             folder = check_path(self.file).rpartition("/")[0]
@@ -403,7 +414,7 @@ class MoveSection(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MoveAddresses(DocumentOperation):
-    """The addresses of a move that belong to one document, as an operation that can map them."""
+    """An operation that only maps addresses: those of a move that belong to one document."""
 
     name: ClassVar[str] = "move_section"
 

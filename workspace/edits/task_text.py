@@ -4,8 +4,8 @@ A task is inserted at the end of a section, below another task, or before anothe
 indentation and the marker of its siblings. To move a task, its lines and those of its sub-items are removed,
 and written with another indentation. Fields are added to a task, and removed from it.
 
-Lines are inserted and removed with the line ending before them, not after them. So no final newline is added
-to a file without one.
+At the end of a file, lines are inserted and removed with the line ending before them. So a file without a
+final newline does not get one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workspace.document.splices import (
     find_needed_blank_line,
     find_text_end,
     find_text_start,
-    insert_block,
+    make_insertion_splice,
 )
 from workspace.edits.content import InvalidContent, InvalidTitle, check_text, check_title
 from workspace.markdown.lines import (
@@ -102,7 +102,7 @@ _MARKER = re.compile(rb"[ \t]*(?P<marker>%b)[ \t]+\[" % LIST_MARKER_BYTES)
 
 
 class TaskPosition(NamedTuple):
-    """A position for a task: its section, its parent task, and its index among its siblings."""
+    """A position for a task: its section, its parent task, the siblings there, and the index among them."""
 
     section: Section
     parent: Task | None
@@ -116,7 +116,7 @@ class TaskPosition(NamedTuple):
         return f"{self.section.key}[{prefix}{self.sibling_index}]"
 
     @property
-    def result(self) -> dict[str, object]:
+    def result_fields(self) -> dict[str, object]:
         """The result fields of an edit that inserts a task at this position."""
         return {"slug": self.section.key, "task_index": self.sibling_index, "task": self.address}
 
@@ -139,7 +139,7 @@ class TaskPosition(NamedTuple):
         if self.parent:
             prefix = re.sub(rb"[^\t]", b" ", self.parent.field_prefix) + b"- "
             return add_lines(document, self.parent, format_text(self.parent.field_prefix, prefix))
-        return insert_block(document, self.section.end, format_text(marker, b"  - "))
+        return make_insertion_splice(document, self.section.end, format_text(marker, b"  - "))
 
     def _insert_after_siblings(self, document: Document, text: str) -> Splice:
         """Return the splice that inserts a task after the last sibling.
@@ -303,7 +303,7 @@ def check_tasks(old: Document, removed_task: Task | None, new: Document, edit: E
         or (added_task and new.data[added_task.start : added_task.end].strip(BLANK) != inserted_text)
     ):
         raise StructureChanged(
-            f"this edit would also change other tasks of {old.path}",
+            f"this edit would change other tasks of {old.path}, or its task would be read differently",
             fix="Close every code fence and comment in the list, or rewrite the list with update_content.",
         )
 

@@ -48,7 +48,7 @@ class AddTask(DocumentOperation):
     """The addition of an open task at the end of a section, below a task, or before a task."""
 
     name: ClassVar[str] = "add_task"
-    names_task: ClassVar[bool | None] = None
+    targets_task: ClassVar[bool | None] = None
     implied_by: ClassVar[frozenset[str]] = frozenset({"criteria", "assignee"})
 
     file: str
@@ -58,10 +58,10 @@ class AddTask(DocumentOperation):
     assignee: str | None = None
     before: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
-        Raises InvalidTitle, InvalidContent, and the errors of `resolve_section` and `resolve_task`.
+        Raises InvalidTitle, InvalidContent, StructureChanged, and the errors of `find_position_in`.
         """
         title = check_task_title(self.title)
         requested_fields = (("Criteria", self.criteria), ("Assignee", self.assignee))
@@ -75,10 +75,10 @@ class AddTask(DocumentOperation):
         splice = position.make_splice(
             document, lambda marker, prefix: _format_task(marker, prefix, title, fields)
         )
-        return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
+        return Edit((splice,), position.result_fields, f"Add task {position.address} to {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, None, new_document, edit)
         return new_document, edit
@@ -118,7 +118,7 @@ class CompleteTask(DocumentOperation):
     slug: str
     note: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidContent for the note, and the errors of `resolve_task`.
@@ -156,7 +156,7 @@ class ReopenTask(DocumentOperation):
     file: str
     slug: str
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if the task is open. Raises the errors of `resolve_task`."""
         section, task = resolve_task(document, self.slug)
         address = format_task_address(section.key, task)
@@ -177,7 +177,7 @@ class RemoveTask(DocumentOperation):
     """The removal of a task with its sub-tasks and fields. The numbers of an ordered list do not change."""
 
     name: ClassVar[str] = "remove_task"
-    names_task: ClassVar[bool | None] = True
+    targets_task: ClassVar[bool | None] = True
 
     file: str
     slug: str
@@ -186,7 +186,7 @@ class RemoveTask(DocumentOperation):
         """Return the section of the task."""
         return (resolve_task(document, self.slug)[0],)
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
         Raises InvalidAddress if another list item is on the task's line, and the errors of `resolve_task`.
@@ -198,7 +198,7 @@ class RemoveTask(DocumentOperation):
         return Edit((cut_task(document, task),), {**result, "removed": "task"}, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)
         return new_document, edit
@@ -212,7 +212,7 @@ class UpdateTask(DocumentOperation):
     """
 
     name: ClassVar[str] = "update_task"
-    names_task: ClassVar[bool | None] = True
+    targets_task: ClassVar[bool | None] = True
     implied_by: ClassVar[frozenset[str]] = frozenset({"criteria", "assignee"})
 
     file: str
@@ -230,7 +230,7 @@ class UpdateTask(DocumentOperation):
         )
         return (section,) if self.title is not None or replaces_field else ()
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises InvalidTitle, InvalidContent, and the errors of `resolve_task`.
@@ -258,7 +258,7 @@ class UpdateTask(DocumentOperation):
         return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             _, task = resolve_task(new_document, str(edit.result["task"]))
@@ -295,7 +295,7 @@ class MoveTask(DocumentOperation):
     """
 
     name: ClassVar[str] = "move_task"
-    names_task: ClassVar[bool | None] = True
+    targets_task: ClassVar[bool | None] = True
     implied_by: ClassVar[frozenset[str]] = frozenset({"to_slug"})
     address_fields: ClassVar[tuple[str, ...]] = ("slug", "to_slug", "before")
 
@@ -304,7 +304,7 @@ class MoveTask(DocumentOperation):
     to_slug: str | None = None
     before: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if the task is already at the target position.
 
         Raises InvalidAddress for an impossible move, StructureChanged, and the errors of `resolve_section`
@@ -333,10 +333,10 @@ class MoveTask(DocumentOperation):
             read_task_marker(document, task),
         )
         summary += f" to {position.address}"
-        return Edit(_compose_splices(cut_splice, paste_splice), position.result, summary)
+        return Edit(_compose_splices(cut_splice, paste_splice), position.result_fields, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
         new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
             check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)

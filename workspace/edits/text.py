@@ -32,7 +32,7 @@ from workspace.document.splices import (
     find_needed_blank_line,
     find_text_end,
     find_text_start,
-    insert_block,
+    make_insertion_splice,
 )
 from workspace.edits.content import (
     InvalidContent,
@@ -74,10 +74,11 @@ class UpdateContent(DocumentOperation):
         section = resolve_section(document, self.slug)
         return (section, *(document.descendants(section) if self.include_subsections else ()))
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
-        Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
+        Raises InvalidContent, LevelConflict, SectionExists, StructureChanged, and the errors of
+        `resolve_section`.
         """
         text = strip_blank_lines(check_text(self.content, "content"))
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
@@ -105,7 +106,7 @@ class UpdateContent(DocumentOperation):
         if content.addresses:
             result["subsections"] = list(content.addresses)
         if text_start >= text_end:
-            splice = insert_block(document, end, content.text)
+            splice = make_insertion_splice(document, end, content.text)
         elif not content.text:
             splice = Splice(heading_end, text_end, b"")
         else:
@@ -125,7 +126,7 @@ def write_first_preamble(document: Document, text: str, context: EditContext, fi
     result: dict[str, object] = {"slug": PREAMBLE}
     if content.addresses:
         result["subsections"] = list(content.addresses)
-    splices = (insert_block(document, offset, content.text),) if content.text else ()
+    splices = (make_insertion_splice(document, offset, content.text),) if content.text else ()
     return Edit(splices, result, f"Write the introduction of {file}", content.hints)
 
 
@@ -140,10 +141,11 @@ class AppendContent(DocumentOperation):
     slug: str
     content: str
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit.
 
-        Raises InvalidContent, LevelConflict, SectionExists, and the errors of `resolve_section`.
+        Raises InvalidContent, LevelConflict, SectionExists, StructureChanged, and the errors of
+        `resolve_section`.
         """
         text = strip_blank_lines(check_text(self.content, "content"))
         if not text:
@@ -162,7 +164,7 @@ class AppendContent(DocumentOperation):
         result: dict[str, object] = {"slug": section.key}
         if content.addresses:
             result["subsections"] = list(content.addresses)
-        splice = insert_block(document, section.end, content.text)
+        splice = make_insertion_splice(document, section.end, content.text)
         return Edit((splice,), result, f"Append to {section.key} of {self.file}", content.hints)
 
 
@@ -175,7 +177,7 @@ _MAX_COMPARED_CHARACTERS = 200
 _MIN_LINE_SIMILARITY = 0.75  # as in `difflib.get_close_matches`; 1 means equal
 
 
-class MatchCount(WorkspaceError):
+class WrongMatchCount(WorkspaceError):
     """An error: the text occurs more or fewer times than the caller requested.
 
     `matches` is the number of matches. `lines` are the first 50 lines (from 1) on which a match begins.
@@ -189,8 +191,8 @@ class MatchCount(WorkspaceError):
 class ReplaceText(DocumentOperation):
     """The replacement of exact text that occurs `count` times, below the front matter.
 
-    With `slug`, only the section's own text is searched, without its subsections. No section may be added or
-    removed. The words of a heading may change if its address does not.
+    With `slug`, only the section's heading and own text are searched, without its subsections. No section may
+    be added or removed. The words of a heading may change if its address does not.
     """
 
     name: ClassVar[str] = "replace_text"
@@ -202,8 +204,11 @@ class ReplaceText(DocumentOperation):
     slug: str | None = None
     count: int = 1
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit, which has no splices if nothing changes. Raises MatchCount, InvalidContent."""
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
+        """Return the edit, which has no splices if nothing changes.
+
+        Raises WrongMatchCount, InvalidContent, and the errors of `resolve_section`.
+        """
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
             raise InvalidContent("'old' is empty", fix="Quote the text to replace; append_content adds text.")
@@ -232,8 +237,8 @@ class ReplaceText(DocumentOperation):
         return Edit(splices, result, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        edit = self.edit(document, context)
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        edit = self.make_edit(document, context)
         if not edit.splices:
             return document, edit
         new_document = Document.parse(apply_splices(document.data, edit.splices), document.path)
@@ -250,7 +255,7 @@ class ReplaceText(DocumentOperation):
 
     def _make_match_error(
         self, document: Document, text: _NormalizedText, old: str, matches: Sequence[int]
-    ) -> MatchCount:
+    ) -> WrongMatchCount:
         """Return the error for a text that does not occur as often as requested."""
         lines = [
             document.lines.line_at(text.offset(position)) + 1 for position in matches[:_MAX_LISTED_LINES]
@@ -258,16 +263,18 @@ class ReplaceText(DocumentOperation):
         location = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
         if self.count < 1:
-            return MatchCount("'count' is below 1", fix="Omit it, or set it to a number from 1.", **details)
+            return WrongMatchCount(
+                "'count' is below 1", fix="Omit it, or set it to a number from 1.", **details
+            )
         if not matches:
             fix, near = _suggest_fix(document, text, old, self.slug)
-            return MatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
+            return WrongMatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
         actual_count, expected_count = _format_times(len(matches)), _format_times(self.count)
         line_numbers = ", ".join(str(line) for line in lines[:_MAX_NAMED_LINES]) + (
             ", …" if len(matches) > _MAX_NAMED_LINES else ""
         )
         advice = "Quote more of the text around it, name the section in 'slug', or set count"
-        return MatchCount(
+        return WrongMatchCount(
             f"'old' occurs {actual_count} in {location}, not {expected_count}: "
             f"line{'s' * (len(matches) > 1)} {line_numbers}",
             fix=f"{advice if len(matches) > self.count else 'Set count'} to {len(matches)}.",
@@ -408,16 +415,16 @@ class RewriteText(DocumentOperation):
     text: str
     slug: str | None = None
 
-    def edit(self, document: Document, context: EditContext) -> Edit:
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit, which has no splices if nothing changes.
 
         Raises ConcurrentChange, InvalidContent, and the errors of `resolve_section`.
         """
-        return self._make_edit(document, replaces_all=False)
+        return self._build_edit(document, replaces_all=False)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
-        """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        edit = self._make_edit(document, replaces_all=False)
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        edit = self._build_edit(document, replaces_all=False)
         if not edit.splices:
             return document, edit
         try:
@@ -425,10 +432,10 @@ class RewriteText(DocumentOperation):
         except StructureChanged:
             # An unchanged line may become a heading or stop being a heading, for example if a code fence was
             # removed. Then the splice must contain this line.
-            edit = self._make_edit(document, replaces_all=True)
+            edit = self._build_edit(document, replaces_all=True)
             return apply_edit(document, edit), edit
 
-    def _make_edit(self, document: Document, *, replaces_all: bool) -> Edit:
+    def _build_edit(self, document: Document, *, replaces_all: bool) -> Edit:
         """Return the edit. With `replaces_all`, its splice also contains the unchanged lines at both ends."""
         text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None
@@ -438,7 +445,7 @@ class RewriteText(DocumentOperation):
         if current_text != strip_blank_lines(normalize_line_endings(self.seen)):
             raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
-                fix="Compare both versions, and copy the changes that you need into yours.",
+                fix="Compare both versions, and copy the changes that you need into your text.",
                 theirs=current_text,
                 base=self.seen,
                 ours=text,
@@ -478,7 +485,7 @@ def _make_splice(document: Document, section: Section | None, text: str, *, repl
     range_start, text_start, text_end, range_end = _find_span(document, section)
     if text_start >= text_end:
         return (
-            insert_block(document, range_end, text)
+            make_insertion_splice(document, range_end, text)
             if section
             else Splice(range_start, range_end, text.encode())
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from workspace.git.ancestry import Node
     from workspace.git.objects import Commit
-    from workspace.links.offset_map import Offset
+    from workspace.links.offset_map import BytePosition
     from workspace.snapshot.overlay import Overlay
 
 _MAX_REPORTED_COMMITS = 5
@@ -35,7 +35,7 @@ class UndoConflict(NamedTuple):
     reason: str
 
 
-class _Change(NamedTuple):
+class _CommitChange(NamedTuple):
     """The paths and the bytes of a document before and after a commit; None if it did not exist."""
 
     old_path: str | None
@@ -64,7 +64,7 @@ class CommitUndo:
         self._commits: Sequence[Node] | None = None
         self._tracer = HistoryTracer(self._tip)
         self._preserved_spans: list[PreservedSpan] = []
-        self._new_headings: dict[Offset, Offset] = {}
+        self._new_heading_positions: dict[BytePosition, BytePosition] = {}
         self._path_map: dict[str, str | None] = {}
 
     def run(self) -> None:
@@ -89,9 +89,9 @@ class CommitUndo:
 
     def make_offset_map(self) -> OffsetMap:
         """Return the offset map of the preserved text, with which links are updated."""
-        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._path_map)
+        return OffsetMap(tuple(self._preserved_spans), self._new_heading_positions, self._path_map)
 
-    def _list_changes(self) -> Iterator[_Change]:
+    def _list_changes(self) -> Iterator[_CommitChange]:
         """Yield the commit's changes in an order in which each can be reverted, and record skipped paths.
 
         The path that a revert restores must be unused at that time.
@@ -107,7 +107,7 @@ class CommitUndo:
                 created_blobs[change.path] = change.new.id
         if old is None:
             for path, blob in created_blobs.items():
-                yield _Change(None, path, None, self._git.blob(blob))
+                yield _CommitChange(None, path, None, self._git.blob(blob))
             return
         skipped_paths = frozenset(self.skipped_paths)
         renames = Renames(
@@ -118,26 +118,26 @@ class CommitUndo:
         for path, new_path in moved_paths.items():
             del removed_blobs[path], added_blobs[new_path]
         for path, blob in added_blobs.items():
-            yield _Change(None, path, None, self._git.blob(blob))
+            yield _CommitChange(None, path, None, self._git.blob(blob))
         for path, new_path in moved_paths.items():
-            yield _Change(
+            yield _CommitChange(
                 path,
                 new_path,
                 self._git.blob(renames.removed_blobs[path]),
                 self._git.blob(renames.added_blobs[new_path]),
             )
         for path, (before, after) in renames.changed_blobs.items():
-            yield _Change(path, path, self._git.blob(before), self._git.blob(after))
+            yield _CommitChange(path, path, self._git.blob(before), self._git.blob(after))
         for path, blob in removed_blobs.items():
-            yield _Change(path, None, self._git.blob(blob), None)
+            yield _CommitChange(path, None, self._git.blob(blob), None)
 
-    def _revert_change(self, change: _Change) -> None:
+    def _revert_change(self, change: _CommitChange) -> None:
         match change:
-            case _Change(None, str(path), None, bytes(after)):
+            case _CommitChange(None, str(path), None, bytes(after)):
                 self._revert_creation(path, after)
-            case _Change(str(path), None, bytes(before), None):
+            case _CommitChange(str(path), None, bytes(before), None):
                 self._revert_removal(path, before)
-            case _Change(str(old_path), str(path), bytes(before), bytes(after)):
+            case _CommitChange(str(old_path), str(path), bytes(before), bytes(after)):
                 self._revert_edit(old_path, path, before, after)
 
     def _revert_creation(self, path: str, after: bytes) -> None:
@@ -150,11 +150,11 @@ class CommitUndo:
             self._record_conflict(
                 current_path, None, "the commit created the document, and a later commit changed it"
             )
-            self._record_unreverted_lines(_Change(None, path, None, after))
+            self._record_unreverted_lines(_CommitChange(None, path, None, after))
             return
         if self._preserved_lines.affects(b"", after):
             self._record_conflict(current_path, None, _PRESERVED_REASON)
-            self._record_unreverted_lines(_Change(None, path, None, after))
+            self._record_unreverted_lines(_CommitChange(None, path, None, after))
             return
         self._overlay.remove(current_path)
         self._path_map[current_path] = None
@@ -166,7 +166,7 @@ class CommitUndo:
         current_document = self._overlay.find(path)
         if current_document is None and self._preserved_lines.affects(before, b""):
             self._record_conflict(path, None, _PRESERVED_REASON)
-            self._record_unreverted_lines(_Change(path, None, before, None))
+            self._record_unreverted_lines(_CommitChange(path, None, before, None))
         elif current_document is None:
             self._overlay.create(self._parse(before, path))
             self._path_map[path] = path
@@ -175,17 +175,20 @@ class CommitUndo:
             self._record_conflict(
                 path, None, "the commit removed the document, and another document is at its path now"
             )
-            self._record_unreverted_lines(_Change(path, None, before, None))
+            self._record_unreverted_lines(_CommitChange(path, None, before, None))
 
     def _revert_edit(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
-        """Revert the edit or the move of a document, or both."""
+        """Revert an edit of a document, its move, or both.
+
+        Raises StructureChanged, PathExists, LimitExceeded.
+        """
         current_path = self._find_current_path(path)
         document = self._overlay.find(current_path) if current_path else None
         if current_path is None or document is None:
             self._record_conflict(
                 path, None, "the commit changed the document, and a later commit removed it"
             )
-            self._record_unreverted_lines(_Change(old_path, path, before, after))
+            self._record_unreverted_lines(_CommitChange(old_path, path, before, after))
             return
         if current_path == path:
             target = old_path
@@ -230,7 +233,7 @@ class CommitUndo:
     def _record_result(self, reverted_text: RevertedText, document: Document, target: str) -> None:
         """Record the reverted changes and the conflicts of a document."""
         self._preserved_spans += reverted_text.preserved_spans
-        self._new_headings |= reverted_text.new_headings
+        self._new_heading_positions |= reverted_text.new_heading_positions
         self.unreverted_lines |= reverted_text.conflicting_lines
         for unit, action in reverted_text.result.actions:
             self._record_action(target, unit.key, action.value)
@@ -250,7 +253,7 @@ class CommitUndo:
                 f"the commit changed '{key}' of the front matter, and it was changed again since",
             )
 
-    def _record_unreverted_lines(self, change: _Change) -> None:
+    def _record_unreverted_lines(self, change: _CommitChange) -> None:
         """Record the lines that the commit added to a document, or removed from it, as not reverted."""
         self.unreverted_lines |= PreservedLines.of_change(change.before or b"", change.after or b"")
 

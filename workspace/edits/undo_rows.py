@@ -48,7 +48,7 @@ def revert_row(
     base: Sequence[RowUnit],
     before: Sequence[RowUnit],
     current: Sequence[RowUnit],
-    preserved_ids: Collection[Id] = (),
+    preserved_ids: Collection[RowUnitId] = (),
 ) -> RevertResult:
     """Return the row `current` without the changes from `before` to `base`.
 
@@ -65,15 +65,15 @@ class _RowRevert:
         base: Sequence[RowUnit],
         before: Sequence[RowUnit],
         current: Sequence[RowUnit],
-        preserved_ids: Collection[Id],
+        preserved_ids: Collection[RowUnitId],
     ) -> None:
         self._base, self._before, self._current, self._preserved_ids = base, before, current, preserved_ids
         self._base_by_id = {unit.id: unit for unit in base}
         self._before_by_id = {unit.id: unit for unit in before}
         self._current_by_id = {unit.id: unit for unit in current}
-        self._conflicts: dict[Id, RowUnit] = {}
-        self._actions: dict[Id, tuple[RowUnit, UndoAction]] = {}
-        self._removed_ids: set[Id] = set()
+        self._conflicts: dict[RowUnitId, RowUnit] = {}
+        self._actions: dict[RowUnitId, tuple[RowUnit, UndoAction]] = {}
+        self._removed_ids: set[RowUnitId] = set()
 
     def run(self) -> RevertResult:
         self._compare_units()
@@ -117,7 +117,7 @@ class _RowRevert:
         """Record a conflict instead of a removal for each section below which other sections remain."""
         for unit in self._current:
             parent = self.find_parent(unit) if unit.id not in self._removed_ids else None
-            visited: set[Id] = set()  # two sections can each have been moved below the other one
+            visited: set[RowUnitId] = set()  # two sections can each have been moved below the other one
             while parent is not None and parent not in visited:
                 visited.add(parent)
                 if parent in self._removed_ids:
@@ -127,14 +127,14 @@ class _RowRevert:
                 parent_unit = self._current_by_id.get(parent) or self._before_by_id.get(parent)
                 parent = self.find_parent(parent_unit) if parent_unit else None
 
-    def find_parent(self, unit: RowUnit) -> Id | None:
+    def find_parent(self, unit: RowUnit) -> RowUnitId | None:
         """Return the id of a unit's parent after the revert."""
         old, base = self._before_by_id.get(unit.id), self._base_by_id.get(unit.id)
         if old is not None and (base is None or old.parent != base.parent):
             return old.parent
         return self._current_by_id[unit.id].parent if unit.id in self._current_by_id else unit.parent
 
-    def _find_returning_ids(self) -> set[Id]:
+    def _find_returning_ids(self) -> set[RowUnitId]:
         """Return the ids of the units that return to the position from which the commit moved them.
 
         Record their actions, and the conflicts of moved units that cannot return.
@@ -150,7 +150,7 @@ class _RowRevert:
             _find_predecessors(self._before, self._current_by_id),
             _find_predecessors(self._current, self._before_by_id),
         )
-        returning_ids: set[Id] = set()
+        returning_ids: set[RowUnitId] = set()
         for id in moved_ids:
             if id not in self._current_by_id:
                 self._conflicts.setdefault(id, self._base_by_id[id])
@@ -162,17 +162,19 @@ class _RowRevert:
                 self._actions[id] = self._current_by_id[id], UndoAction.MOVED
         return returning_ids
 
-    def _has_new_parent(self, id: Id) -> bool:
+    def _has_new_parent(self, id: RowUnitId) -> bool:
         return self._base_by_id[id].parent != self._before_by_id[id].parent
 
-    def _reinsert(self, remaining_units: Sequence[RowUnit], returning_ids: set[Id]) -> tuple[RowUnit, ...]:
+    def _reinsert(
+        self, remaining_units: Sequence[RowUnit], returning_ids: set[RowUnitId]
+    ) -> tuple[RowUnit, ...]:
         """Return the row with the reverted units, each after its nearest old predecessor that is in the row.
 
         Record their actions, and the conflicts of units that are not reinserted.
         """
         units = {unit.id: unit for unit in remaining_units}
         row = LinkedList(units)
-        last_id: Id | None = None
+        last_id: RowUnitId | None = None
         for unit in self._before:
             if unit.id in row:
                 last_id = unit.id
@@ -206,7 +208,7 @@ class _RowRevert:
                 last_id = unit.id
         return tuple(units[id] for id in row)
 
-    def _is_below(self, id: Id, other_id: Id) -> bool:
+    def _is_below(self, id: RowUnitId, other_id: RowUnitId) -> bool:
         """Return True if a unit was below another one before the commit."""
         unit = self._before_by_id.get(id)
         while unit is not None and unit.parent is not None:
@@ -216,10 +218,12 @@ class _RowRevert:
         return False
 
 
-def _find_predecessors(row: Sequence[RowUnit], other_ids: Collection[Id]) -> Mapping[Id, Id | None]:
+def _find_predecessors(
+    row: Sequence[RowUnit], other_ids: Collection[RowUnitId]
+) -> Mapping[RowUnitId, RowUnitId | None]:
     """Return the id of the nearest preceding unit that is in `other_ids`, by the id of each unit of a row."""
-    predecessors: dict[Id, Id | None] = {}
-    last_id: Id | None = None
+    predecessors: dict[RowUnitId, RowUnitId | None] = {}
+    last_id: RowUnitId | None = None
     for unit in row:
         predecessors[unit.id] = last_id
         if unit.id in other_ids:
@@ -227,8 +231,8 @@ def _find_predecessors(row: Sequence[RowUnit], other_ids: Collection[Id]) -> Map
     return predecessors
 
 
-Id = tuple[str, int | bytes]
-"""The id of a unit: the first of `base`, `before` and `now` that contains it, and its position there.
+RowUnitId = tuple[str, int | bytes]
+"""The id of a unit: the first of `base`, `before` and `current` that contains it, and its position there.
 
 The id of a key of front matter is `key` and the key.
 """
@@ -241,11 +245,11 @@ class RowUnit(NamedTuple):
     its document, `key` its address, and `parent` the id of the parent's unit.
     """
 
-    id: Id
+    id: RowUnitId
     text: bytes
     gap: bytes | None = None
     level: int = 1
-    parent: Id | None = None
+    parent: RowUnitId | None = None
     key: str = ""
     start: int = 0
 
@@ -258,7 +262,7 @@ class UnitRow(NamedTuple):
     end_gap: bytes
 
 
-def read_unit_row(document: Document, ids: Mapping[int, Id]) -> UnitRow:
+def read_unit_row(document: Document, ids: Mapping[int, RowUnitId]) -> UnitRow:
     """Return a document as a row. `ids` are the ids of the units, by the position of their sections."""
     sections = document.sections
     if not sections:
@@ -275,15 +279,15 @@ def read_unit_row(document: Document, ids: Mapping[int, Id]) -> UnitRow:
     return UnitRow(document.data[: sections[0].start], tuple(units), gap)
 
 
-def identify_units(base: Document, before: Document, current: Document) -> tuple[dict[int, Id], ...]:
+def identify_units(base: Document, before: Document, current: Document) -> tuple[dict[int, RowUnitId], ...]:
     """Return the ids of the units of each version, by the position of their sections.
 
     The versions are the document after a commit (`base`), before the commit, and now.
     """
-    base_ids: dict[int, Id] = {item.position: ("base", item.position) for item in base.sections}
+    base_ids: dict[int, RowUnitId] = {item.position: ("base", item.position) for item in base.sections}
     before_ids = _assign_ids(before, "before", SectionMatch(base, before, Evidence.TEXT).pairs, base_ids)
     base_pairs = SectionMatch(base, current, Evidence.TEXT).pairs
-    current_ids = _assign_ids(current, "now", base_pairs, base_ids)
+    current_ids = _assign_ids(current, "current", base_pairs, base_ids)
     used_ids = set(current_ids.values())
     for position, origin in SectionMatch(before, current, Evidence.TEXT).pairs.items():
         # A unit that the commit removed and a later commit added again has one id.
@@ -295,8 +299,8 @@ def identify_units(base: Document, before: Document, current: Document) -> tuple
 
 
 def _assign_ids(
-    document: Document, version: str, pairs: Mapping[int, int], base_ids: Mapping[int, Id]
-) -> dict[int, Id]:
+    document: Document, version: str, pairs: Mapping[int, int], base_ids: Mapping[int, RowUnitId]
+) -> dict[int, RowUnitId]:
     return {
         item.position: base_ids[pairs[item.position]] if item.position in pairs else (version, item.position)
         for item in document.sections

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workspace.document.sections import Section
-    from workspace.edits.undo_rows import Id
-    from workspace.links.offset_map import Offset
+    from workspace.edits.undo_rows import RowUnitId
+    from workspace.links.offset_map import BytePosition
 
 # A move may change the level and the anchor of a heading, so lines are compared without them.
 _MARK_CHARACTERS = b" \t#>"
@@ -90,8 +90,8 @@ class RevertedText(NamedTuple):
     `metadata_conflicts` are keys of the front matter that later commits have changed, or "front matter" if it
     cannot be split into keys. `conflicting_lines` are the lines of sections that conflict. `preserved_ids`
     are the sections that stay because of conflicts in other sections. `preserved_spans` are the unchanged
-    spans of the document; none if the full old text is restored. `new_headings` maps the offset of each
-    current heading to the offset after the revert.
+    spans of the document; none if the full old text is restored. `new_heading_positions` maps the offset of
+    each current heading to the offset after the revert.
     """
 
     document: Document
@@ -100,9 +100,9 @@ class RevertedText(NamedTuple):
     is_metadata_changed: bool
     metadata_conflicts: tuple[str, ...]
     conflicting_lines: PreservedLines
-    preserved_ids: frozenset[Id]
+    preserved_ids: frozenset[RowUnitId]
     preserved_spans: tuple[PreservedSpan, ...]
-    new_headings: dict[Offset, Offset]
+    new_heading_positions: dict[BytePosition, BytePosition]
 
 
 def revert_text(
@@ -153,19 +153,23 @@ def revert_text(
 
 
 def _restore_fully(
-    before: Document, result: RevertResult, current: Document, path: str, ids: tuple[dict[int, Id], ...]
+    before: Document,
+    result: RevertResult,
+    current: Document,
+    path: str,
+    ids: tuple[dict[int, RowUnitId], ...],
 ) -> RevertedText:
     """Return the document as it was before the commit, for a document that no later commit changed."""
     document = Document.parse(before.data, path)
     sections = {id: before.sections[position] for position, id in ids[1].items()}
-    new_headings = _map_headings(current, ids[2], path, sections)
+    new_heading_positions = _map_headings(current, ids[2], path, sections)
     is_metadata_changed = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
     return RevertedText(
-        document, result, True, is_metadata_changed, (), NO_LINES, frozenset(), (), new_headings
+        document, result, True, is_metadata_changed, (), NO_LINES, frozenset(), (), new_heading_positions
     )
 
 
-def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
+def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[RowUnitId, tuple[bytes, bytes]]:
     """Return the old and the new text of each unit that the commit changed; b"" for a missing unit."""
     new_texts, old_texts = ({unit.id: unit.text for unit in row.units} for row in (base, before))
     pairs = {id: (old_texts.get(id, b""), new_texts.get(id, b"")) for id in {**old_texts, **new_texts}}
@@ -173,7 +177,7 @@ def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[byt
 
 
 def _collect_conflicting_lines(
-    result: RevertResult, changed_texts: Mapping[Id, tuple[bytes, bytes]]
+    result: RevertResult, changed_texts: Mapping[RowUnitId, tuple[bytes, bytes]]
 ) -> PreservedLines:
     texts = (changed_texts[unit.id] for unit in result.conflicts if unit.id in changed_texts)
     return reduce(or_, (PreservedLines.of_change(*pair) for pair in texts), NO_LINES)
@@ -189,7 +193,7 @@ class _Gaps:
         )
         self._default_gap = ending * 2
 
-    def find_gap(self, id: Id) -> bytes:
+    def find_gap(self, id: RowUnitId) -> bytes:
         """Return the blank lines after a unit that is not the last one."""
         base, before, current = self._base_gaps.get(id), self._before_gaps.get(id), self._current_gaps.get(id)
         if (
@@ -281,8 +285,8 @@ def _list_preserved_spans(
 
 
 def _map_current_headings(
-    document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, Id]
-) -> dict[Offset, Offset]:
+    document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, RowUnitId]
+) -> dict[BytePosition, BytePosition]:
     """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):
         return {}
@@ -291,8 +295,8 @@ def _map_current_headings(
 
 
 def _map_headings(
-    current: Document, ids: Mapping[int, Id], path: str, sections: Mapping[Id, Section]
-) -> dict[Offset, Offset]:
+    current: Document, ids: Mapping[int, RowUnitId], path: str, sections: Mapping[RowUnitId, Section]
+) -> dict[BytePosition, BytePosition]:
     """Return the new offsets of the current headings. `sections` are the sections after the revert, by id."""
     return {
         (current.path, current_section.heading_start): (path, item.heading_start)

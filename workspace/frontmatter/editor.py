@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import yaml
 
-    from workspace.frontmatter.nested import Splice
+    from workspace.frontmatter.nested import TextSplice
 
 REMOVAL: Final = object()
 """The value that removes a key in `set_keys`."""
@@ -48,7 +48,7 @@ def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_
     old_values = parse_front_matter(source)
     layout = FrontMatterLayout(source)
     keys = _find_keys(layout)
-    splices: list[Splice] = []
+    splices: list[TextSplice] = []
     added_text = ""
     expected_values = dict(old_values)
     for key, value in values.items():
@@ -76,7 +76,7 @@ def set_keys(source: str, values: Mapping[str, object], ending: str, *, rewrite_
 
 def _diff_value(
     layout: FrontMatterLayout, old_values: Mapping[str, object], key: str, value: object, old_key: _Key
-) -> list[Splice] | None:
+) -> list[TextSplice] | None:
     """Return the splices within a list or mapping, or None if the full key must be rewritten."""
     old_value = old_values[key]
     if not isinstance(old_value, (dict, list)) or type(old_value) is not type(value):
@@ -91,13 +91,13 @@ def _diff_value(
     return splices if have_equal_values_and_types(dict(result), {**old_values, key: value}) else None
 
 
-def _rewrite_key(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> Splice:
+def _rewrite_key(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines) -> TextSplice:
     """Return the splice that rewrites the lines of a key."""
     text = "" if value is REMOVAL else write_pair(key, value)
     return layout.starts[lines.first_line], layout.starts[lines.end_line], add_comment(text, lines.comment)
 
 
-def _apply_splices(source: str, splices: Sequence[Splice], added_text: str, ending: str) -> str:
+def _apply_splices(source: str, splices: Sequence[TextSplice], added_text: str, ending: str) -> str:
     """Return the source with splices applied, and with lines added at its end.
 
     LF in splices and added lines becomes `ending`.

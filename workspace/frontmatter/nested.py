@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workspace.frontmatter.lines import FrontMatterLayout
 
-Splice = tuple[int, int, str]
+TextSplice = tuple[int, int, str]
 """The characters [start, end) of front matter, and their replacement, whose lines end in LF."""
 
 
@@ -28,7 +28,10 @@ class NeedsRewrite(Exception):
 
 
 class _Entry(NamedTuple):
-    """An item of a list, or a pair of a mapping. The lines of its value end before `end_line`."""
+    """The characters [start, end) of an item of a list, or of a pair of a mapping.
+
+    The lines of its value end before `end_line`; `comment` follows the value.
+    """
 
     start: int
     end: int
@@ -37,7 +40,9 @@ class _Entry(NamedTuple):
     comment: str = ""
 
 
-def diff_nested(layout: FrontMatterLayout, node: Node, old: object, value: object, end: int) -> list[Splice]:
+def diff_nested(
+    layout: FrontMatterLayout, node: Node, old: object, value: object, end: int
+) -> list[TextSplice]:
     """Return the splices that change the list or mapping `old` to `value`.
 
     The lines of `node` end before line `end`. Raises NeedsRewrite.
@@ -62,7 +67,7 @@ class _Collection:
         self.layout, self.node, self.end = layout, node, end
         self.entries: list[_Entry] = []
 
-    def diff(self, old: Any, new: Any) -> list[Splice]:
+    def diff(self, old: Any, new: Any) -> list[TextSplice]:
         """Return the splices that change the old value to the new value."""
         if len(old) != len(self.entries):  # keys are merged by `<<`, or repeated
             raise NeedsRewrite
@@ -70,7 +75,7 @@ class _Collection:
             raise NeedsRewrite
         return self._diff_mapping(old, new) if isinstance(old, dict) else self._diff_list(old, new)
 
-    def _diff_mapping(self, old: dict[Any, Any], new: dict[Any, Any]) -> list[Splice]:
+    def _diff_mapping(self, old: dict[Any, Any], new: dict[Any, Any]) -> list[TextSplice]:
         splices = self.remove([index for index, key in enumerate(old) if key not in new])
         for entry, (key, value) in zip(self.entries, old.items(), strict=True):
             if key in new:
@@ -78,7 +83,7 @@ class _Collection:
         added_pairs = [(key, value) for key, value in new.items() if key not in old]
         return splices + self.insert(len(old), added_pairs)
 
-    def _diff_list(self, old: list[Any], new: list[Any]) -> list[Splice]:
+    def _diff_list(self, old: list[Any], new: list[Any]) -> list[TextSplice]:
         shorter_length = min(len(old), len(new))
         equal_flags = [
             have_equal_values_and_types(left, right) for left, right in zip(old, new, strict=False)
@@ -90,13 +95,13 @@ class _Collection:
         ):
             suffix_length += 1
         old_end, new_end = len(old) - suffix_length, len(new) - suffix_length
-        splices: list[Splice] = []
+        splices: list[TextSplice] = []
         for index in range(prefix_length, min(old_end, new_end)):
             splices += self._diff_entry(self.entries[index], old[index], new[index], (new[index],))
         splices += self.remove(range(new_end, old_end))
         return splices + self.insert(old_end, [(item,) for item in new[old_end:new_end]])
 
-    def _diff_entry(self, entry: _Entry, old: object, new: object, item: tuple[Any, ...]) -> list[Splice]:
+    def _diff_entry(self, entry: _Entry, old: object, new: object, item: tuple[Any, ...]) -> list[TextSplice]:
         """Return the splices that change one entry; `item` is the new (value,) or (key, value)."""
         if have_equal_values_and_types(old, new):
             return []
@@ -109,7 +114,7 @@ class _Collection:
         except NeedsRewrite:
             return [self.rewrite(entry, item)]
 
-    def replace_value(self, node: Node, value: object) -> Splice:
+    def replace_value(self, node: Node, value: object) -> TextSplice:
         """Return the splice that replaces a value within its line. Raises NeedsRewrite."""
         start, end, style = node.start_mark.index, node.end_mark.index, getattr(node, "style", None)
         is_block = style in ("|", ">") or start == end
@@ -121,15 +126,15 @@ class _Collection:
             raise NeedsRewrite
         return start, end, write_inline(value, style or None)
 
-    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
+    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> TextSplice:
         """Return the splice that rewrites an entry as (value,) or (key, value)."""
         raise NotImplementedError
 
-    def remove(self, indexes: Sequence[int]) -> list[Splice]:
+    def remove(self, indexes: Sequence[int]) -> list[TextSplice]:
         """Return the splices that remove entries. Raises NeedsRewrite."""
         raise NotImplementedError
 
-    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
+    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[TextSplice]:
         """Return the splices that insert entries before the entry at `index`."""
         raise NotImplementedError
 
@@ -147,11 +152,11 @@ class _FlowCollection(_Collection):
         if any(left > right for left, right in pairwise([*bounds, node.end_mark.index])):
             raise NeedsRewrite  # an alias
 
-    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
+    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> TextSplice:
         return entry.start, entry.end, _write_flow_entry(item)
 
-    def remove(self, indexes: Sequence[int]) -> list[Splice]:
-        splices: list[Splice] = []
+    def remove(self, indexes: Sequence[int]) -> list[TextSplice]:
+        splices: list[TextSplice] = []
         for _, group in groupby(enumerate(indexes), lambda pair: pair[1] - pair[0]):
             adjacent_indexes = [index for _, index in group]
             start, end = self.entries[adjacent_indexes[0]].start, self.entries[adjacent_indexes[-1]].end
@@ -165,7 +170,7 @@ class _FlowCollection(_Collection):
             splices.append((start, end, ""))
         return splices
 
-    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
+    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[TextSplice]:
         if not items:
             return []
         text = ", ".join(map(_write_flow_entry, items))
@@ -205,12 +210,12 @@ class _BlockCollection(_Collection):
         later_lines = range(first_line + 1, end)
         return [first_line, *(line for line in later_lines if dash.match(self.layout.lines[line]))]
 
-    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> Splice:
+    def rewrite(self, entry: _Entry, item: tuple[Any, ...]) -> TextSplice:
         text = write_pair(*item) if len(item) == 2 else write_item(*item)
         return entry.start, entry.end, indent_later_lines(add_comment(text, entry.comment), self.column)
 
-    def remove(self, indexes: Sequence[int]) -> list[Splice]:
-        splices: list[Splice] = []
+    def remove(self, indexes: Sequence[int]) -> list[TextSplice]:
+        splices: list[TextSplice] = []
         for index in indexes:
             entry = self.entries[index]
             start, end = entry.start - self.column, entry.end
@@ -224,7 +229,7 @@ class _BlockCollection(_Collection):
             splices.append((start, end, ""))
         return splices
 
-    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[Splice]:
+    def insert(self, index: int, items: Sequence[tuple[Any, ...]]) -> list[TextSplice]:
         texts = [write_pair(*item) if len(item) == 2 else write_item(*item) for item in items]
         margin = " " * self.column
         text = "".join(indent_later_lines(margin + entry, self.column) for entry in texts)

@@ -1,6 +1,6 @@
 """Parse front matter with PyYAML, within limits.
 
-Also convert JSON values of a call to front matter values, and compare values by value and type.
+The module also converts JSON values of a call to front matter values, and compares values and their types.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import yaml
 
-# In characters. Longer front matter could slow down every reader.
-MAX_FRONT_MATTER_LENGTH = 64 * 1024
+# Longer front matter could slow down every reader.
+MAX_FRONT_MATTER_LENGTH = 64 * 1024  # characters
 
 # PyYAML composes nested values by recursion, its C loader without a limit. A text of brackets could
 # overflow the stack.

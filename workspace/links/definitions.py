@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
 
 _FOOTNOTE_DEFINITION = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
-_INDENTATIONS = (b"    ", b"\t")
+_CONTINUATION_INDENTS = (b"    ", b"\t")
 
 
 class LabelUse(NamedTuple):
@@ -43,7 +43,7 @@ class LabelUse(NamedTuple):
     end: int
 
 
-class Label(NamedTuple):
+class DefinitionLabel(NamedTuple):
     """The label of a definition, and the bytes [start, end) of the label."""
 
     label: str
@@ -68,7 +68,7 @@ class Definition(NamedTuple):
 
 
 class _InlineText(NamedTuple):
-    """The inline text of a block, and the map from its characters to offsets in the document."""
+    """The text of a block, and the map from its characters to byte offsets in the document."""
 
     text: str
     to_byte_offset: Callable[[int], int]
@@ -86,15 +86,17 @@ def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definiti
     return definitions
 
 
-def find_labels(document: Document) -> list[Label]:
-    """Return the labels of all definitions, including repeated definitions of a label."""
-    labels = [Label(item.label, item.label_start, item.label_end) for item in _read_footnotes(document)]
+def find_definition_labels(document: Document) -> list[DefinitionLabel]:
+    """Return the label of each definition, including repeated definitions of a label."""
+    labels = [
+        DefinitionLabel(item.label, item.label_start, item.label_end) for item in _read_footnotes(document)
+    ]
     for inline_text in _read_texts(document, BlockTextKind.DEFINITION):
         definition = read_definition(inline_text.text)
         if definition is not None:
             label = definition[0]
             start, end = inline_text.to_byte_offset(1), inline_text.to_byte_offset(len(label)) + 1
-            labels.append(Label(normalize_label(decode_utf8(label)), start, end))
+            labels.append(DefinitionLabel(normalize_label(decode_utf8(label)), start, end))
     return labels
 
 
@@ -134,7 +136,7 @@ def _find_uses_in(inline_text: _InlineText, labels: Container[str]) -> Iterator[
 
 
 def _read_footnotes(document: Document) -> Iterator[Definition]:
-    """Yield the definitions of footnotes outside of lists and quotations."""
+    """Yield the definitions of footnotes that begin outside of lists and quotations."""
     lines, data = document.lines, document.data
     for inline_text in _read_texts(document):
         matches = list(_FOOTNOTE_DEFINITION.finditer(inline_text.text))
@@ -165,22 +167,22 @@ def _skip_continuation(document: Document, line: int) -> int:
         line += 1
         if not line_bytes.strip():
             continue
-        if not line_bytes.startswith(_INDENTATIONS):
+        if not line_bytes.startswith(_CONTINUATION_INDENTS):
             break
         end = line
     return end
 
 
 def _read_texts(document: Document, kind: BlockTextKind = BlockTextKind.INLINE) -> Iterator[_InlineText]:
-    """Yield the inline text of each block of a kind."""
-    sources, to_byte_offset = read_body_texts(document)
+    """Yield the text of each block of a kind, with its offset map."""
+    block_texts, to_byte_offset = read_body_texts(document)
 
-    def make_offset_function(source: BlockText) -> Callable[[int], int]:
-        return lambda position: to_byte_offset(source.map_to_source(position))
+    def make_offset_function(block_text: BlockText) -> Callable[[int], int]:
+        return lambda position: to_byte_offset(block_text.map_to_source(position))
 
-    for source in sources:
-        if source.kind is kind:
-            yield _InlineText(source.text, make_offset_function(source))
+    for block_text in block_texts:
+        if block_text.kind is kind:
+            yield _InlineText(block_text.text, make_offset_function(block_text))
 
 
 _DEFINITION_MARK = b"]:"

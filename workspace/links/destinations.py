@@ -1,8 +1,8 @@
 """Format link destinations in the style of the old destination.
 
 The style consists of the base (the document's folder or the root), `./`, an omitted suffix, a slash at the
-end, the query, percent escapes, and a folder in place of its index file. Each formatted destination is
-resolved again as a check.
+end, the query, percent escapes, and a folder in place of its index file. Each candidate is
+resolved, and the first that leads to the target is used; if none does, the last one.
 
 `enclose_destination` adds the escapes that a destination needs between its marks.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.links.link import Link
     from workspace.links.resolver import DestinationParts, FileTree, Target
 
-# CommonMark §6.2: an ampersand is literal unless a name or number follows it.
+# CommonMark §2.5: an ampersand is literal unless a name or number follows it.
 _ENTITY_START = re.compile(r"&(?=[#A-Za-z])")
 
 # CommonMark §2.4: a backslash before ASCII punctuation escapes it.
@@ -44,7 +44,8 @@ _UNSAFE_IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 def enclose_destination(destination: str, enclosure: Enclosure) -> str:
     """Return a destination with the escapes that it needs between the marks of an enclosure.
 
-    Only characters that have no escape there (a space in `BARE`, a line break) are percent-encoded.
+    Line breaks are percent-encoded, and so are white space in `BARE`, and white space, quotes and angle
+    brackets in `UNQUOTED`. A `WIKI` destination is returned unchanged.
     """
     match enclosure:
         case Enclosure.BARE:
@@ -101,21 +102,21 @@ _ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class _Style(NamedTuple):
-    """The style of a destination."""
+    """The style of a destination; `is_folder` is True if its path ends in a slash or in dots."""
 
     is_absolute: bool
     has_dot_prefix: bool
     is_folder: bool
     omits_suffix: bool
     escapes_spaces: bool
-    escapes_letters: bool
+    escapes_non_ascii: bool
     escapes_parentheses: bool
 
 
 def format_destination(
     link: Link, source_path: str, target: Target, tree: FileTree, old_bytes: bytes | None = None
 ) -> bytes:
-    """Return the bytes of a destination by which `link`, in the document `source_path`, leads to `target`.
+    """Return the bytes of a destination for `target`, in the style of `link` in the document `source_path`.
 
     `target.path` is the file or folder itself, and `target.fragment` is decoded. `old_bytes` are the bytes of
     the old destination; they are returned unchanged if they already lead to the target.
@@ -143,7 +144,7 @@ def _leads_to(link: Link, destination: str, source_path: str, target: Target, tr
 def _list_candidates(link: Link, source_path: str, target: Target, tree: FileTree) -> Iterator[str]:
     """Yield possible destinations, the most similar to the old one first.
 
-    The last one always leads to the target.
+    The last one contains the full path of the target.
     """
     old_parts = split_destination(link.destination)
     style = _read_style(old_parts, link.enclosure)
@@ -185,7 +186,7 @@ def _read_style(parts: DestinationParts, enclosure: Enclosure) -> _Style:
         omits_suffix=bool(path) and not last_part.endswith(DESTINATION_SUFFIXES),
         escapes_spaces=not (enclosure is Enclosure.ANGLE and "%20" not in path)
         and not (is_quoted and " " in path),
-        escapes_letters=_ESCAPED_NOT_ASCII.search(path + parts.fragment) is not None
+        escapes_non_ascii=_ESCAPED_NOT_ASCII.search(path + parts.fragment) is not None
         and not _NOT_ASCII.search(path),
         escapes_parentheses="%28" in path or "%29" in path,
     )
@@ -244,7 +245,7 @@ def _escape(text: str, style: _Style) -> str:
         text = _SPACE.sub(_quote_match, text)
     if style.escapes_parentheses:
         text = text.replace("(", "%28").replace(")", "%29")
-    return _NOT_ASCII.sub(_quote_match, text) if style.escapes_letters else text
+    return _NOT_ASCII.sub(_quote_match, text) if style.escapes_non_ascii else text
 
 
 def _quote_match(match: re.Match[str]) -> str:

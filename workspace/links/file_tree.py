@@ -57,13 +57,13 @@ class OverlayFileTree:
         """Return True if the path exists; "" is the root."""
         if not path:
             return True
-        return self._presence_by_path.get(path) is True or self._get_folder_flag(path) is not None
+        return self._presence_by_path.get(path) is True or self._find_folder_flag(path) is not None
 
     def is_folder(self, path: str) -> bool:
         """Return True if the path is a folder or a submodule."""
-        return not path or (not self._presence_by_path.get(path) and self._get_folder_flag(path) is True)
+        return not path or (not self._presence_by_path.get(path) and self._find_folder_flag(path) is True)
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder."""
         entry = self._snapshot.entry(folder) if folder else None
         tree = entry.id if entry and entry.is_tree else None if folder else self._snapshot.tree
@@ -92,8 +92,8 @@ class OverlayFileTree:
         except LimitExceeded:
             return None
 
-    def _get_folder_flag(self, path: str) -> bool | None:
-        """Return True for a folder, False for a file, None if the path does not exist. Results are cached."""
+    def _find_folder_flag(self, path: str) -> bool | None:
+        """Return True for a folder or submodule, False for another entry, None without an entry (cached)."""
         if path not in self._folder_flags:
             self._folder_flags[path] = self._read_folder_flag(path)
         return self._folder_flags[path]

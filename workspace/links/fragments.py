@@ -95,20 +95,20 @@ _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 class TargetHeading(NamedTuple):
     """A heading at any depth: the byte offset of its line, and its inline Markdown.
 
-    `words` is the Markdown without attribute lists and without an anchor in angle brackets. HTML stays in
-    `words`, because no renderer displays HTML as text. `text` is the rendered text of `words`, with the
+    `title_source` is the Markdown without attribute lists or an anchor in angle brackets. It includes
+    HTML, because no renderer displays HTML as text. `text` is the rendered text of `title_source`, with the
     spaces next to tags and images, or None if only a parser can find this text.
     """
 
     offset: int
     source: str
-    words: str
+    title_source: str
     text: str | None
 
     @property
     def is_anchored(self) -> bool:
         """Return True if the heading has an attribute list, or an anchor in angle brackets."""
-        return self.words != self.source
+        return self.title_source != self.source
 
 
 def read_target_headings(document: Document) -> Sequence[TargetHeading]:
@@ -132,17 +132,19 @@ def read_target_headings(document: Document) -> Sequence[TargetHeading]:
 
 def _make_heading(offset: int, source: str, text: HeadingText, title: str | None) -> TargetHeading:
     has_attribute_list = text.anchor_form not in (None, AnchorForm.HTML)
-    words = text.prefix + text.title if has_attribute_list else strip_attribute_lists(source)
-    return TargetHeading(offset, source, words, None if title is None else _restore_spaces(title, words))
+    title_source = text.prefix + text.title if has_attribute_list else strip_attribute_lists(source)
+    return TargetHeading(
+        offset, source, title_source, None if title is None else _restore_spaces(title, title_source)
+    )
 
 
-def _restore_spaces(title: str, words: str) -> str | None:
+def _restore_spaces(title: str, title_source: str) -> str | None:
     """Return a title with the spaces next to its tags; None if only a parser can find them."""
-    visible_words = _ANCHOR_TAGS.sub("", words) if "<" in words else words
-    if _MAY_LEAVE_SPACES.search(visible_words):
+    visible_source = _ANCHOR_TAGS.sub("", title_source) if "<" in title_source else title_source
+    if _MAY_LEAVE_SPACES.search(visible_source):
         return None
-    start, end = len(visible_words) - len(visible_words.lstrip()), len(visible_words.rstrip())
-    return visible_words[:start] + title + visible_words[end:]
+    start, end = len(visible_source) - len(visible_source.lstrip()), len(visible_source.rstrip())
+    return visible_source[:start] + title + visible_source[end:]
 
 
 def derive_fragments(
@@ -158,7 +160,7 @@ def derive_fragments(
         case Dialect.DOCUSAURUS:
             # @docusaurus/mdx-loader, `remark/headings`: a heading with an explicit id is not numbered.
             headings_with_names = [
-                (_find_own_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings
+                (_read_anchor_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings
             ]
             explicit_names = [(name, heading.offset) for name, heading in headings_with_names if name]
             return [
@@ -174,13 +176,16 @@ def derive_brace_fragments(headings: Sequence[TargetHeading]) -> Iterable[tuple[
     if not any(heading.is_anchored for heading in headings):
         return ()
     return _derive_github_fragments(
-        [heading._replace(words=heading.source, text=_render_with_braces(heading)) for heading in headings]
+        [
+            heading._replace(title_source=heading.source, text=_render_with_braces(heading))
+            for heading in headings
+        ]
     )
 
 
 def _render_with_braces(heading: TargetHeading) -> str | None:
     """Return a heading's rendered text with its anchor; None if only a parser can find it."""
-    braces = heading.source.removeprefix(heading.words)
+    braces = heading.source.removeprefix(heading.title_source)
     is_plain = not braces or (braces != heading.source and _PLAIN_BRACES.fullmatch(braces))
     return heading.text + braces if heading.text is not None and is_plain else None
 
@@ -196,7 +201,7 @@ def _derive_github_fragments(headings: Iterable[TargetHeading]) -> Iterable[tupl
 def _derive_mkdocs_fragments(
     headings: Iterable[TargetHeading], author_names: set[str]
 ) -> Iterable[tuple[str, int]]:
-    headings_with_names = [(_find_own_name(heading, Dialect.MKDOCS), heading) for heading in headings]
+    headings_with_names = [(_read_anchor_name(heading, Dialect.MKDOCS), heading) for heading in headings]
     explicit_names = [(name, heading.offset) for name, heading in headings_with_names if name]
     slugs = [
         (make_mkdocs_slug(_render_text(_strip_braces(heading))), heading.offset)
@@ -207,8 +212,8 @@ def _derive_mkdocs_fragments(
     return [*explicit_names, *((ids.make_unique(name), offset) for name, offset in slugs)]
 
 
-def _find_own_name(heading: TargetHeading, dialect: Dialect) -> str | None:
-    """Return the id that a dialect reads from a heading's attribute list or angle brackets; else None."""
+def _read_anchor_name(heading: TargetHeading, dialect: Dialect) -> str | None:
+    """Return the id that a dialect reads from a heading's attribute list or angle brackets, or None."""
     if not heading.is_anchored:
         return None
     text = read_heading(heading.source)
@@ -218,8 +223,10 @@ def _find_own_name(heading: TargetHeading, dialect: Dialect) -> str | None:
 
 def _strip_braces(heading: TargetHeading) -> TargetHeading:
     """Return a heading without the braces that are attributes in Python-Markdown, and text in Docyard."""
-    match = _ATTRIBUTES.search(heading.words)
-    return heading._replace(words=heading.words[: match.start()], text=None) if match else heading
+    match = _ATTRIBUTES.search(heading.title_source)
+    return (
+        heading._replace(title_source=heading.title_source[: match.start()], text=None) if match else heading
+    )
 
 
 def _render_text(heading: TargetHeading) -> str:
@@ -227,9 +234,11 @@ def _render_text(heading: TargetHeading) -> str:
     if heading.text is not None:
         return heading.text
     # A line end is not part of a slug, but it would be read as a space.
-    words = _ANCHORS_ABOVE.sub(lambda match: match[0].replace("\r", "").replace("\n", ""), heading.words)
+    title_source = _ANCHORS_ABOVE.sub(
+        lambda match: match[0].replace("\r", "").replace("\n", ""), heading.title_source
+    )
     # A full stop is not part of a slug, and it preserves the spaces at both ends.
-    return to_plain_text(f".{words}.")[1:-1]
+    return to_plain_text(f".{title_source}.")[1:-1]
 
 
 # GitHub adds this prefix to every id of a document, and resolves ids with and without it.
@@ -267,7 +276,7 @@ def find_names(document: Document, dialect: Dialect) -> Mapping[str, FragmentTar
 
 
 def find_target(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentTarget | None:
-    """Return the target of a decoded fragment, which is case-sensitive; None if it has no target."""
+    """Return the target of a decoded fragment, or None; only `top` is found in any letter case."""
     name = fragment.partition(_DIRECTIVE_MARK)[0]
     target = names.get(name)
     if target is None and name.startswith(_USER_CONTENT_PREFIX):
@@ -343,12 +352,12 @@ def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
             yield name, section.heading_start
     if not _NAME_MARK.search(document.data):
         return
-    for anchor in read_cached_links(document).anchors:
+    for defined_name in read_cached_links(document).names:
         # The sections are in document order, and many may have the same name.
-        sections = sections_by_name.get(anchor.name, [])
-        index = bisect_right(sections, anchor.offset, key=_get_start) - 1
-        if index < 0 or anchor.offset >= sections[index].body_start:
-            yield anchor.name, anchor.offset
+        sections = sections_by_name.get(defined_name.name, [])
+        index = bisect_right(sections, defined_name.offset, key=_get_start) - 1
+        if index < 0 or defined_name.offset >= sections[index].body_start:
+            yield defined_name.name, defined_name.offset
 
 
 def _get_start(section: Section) -> int:

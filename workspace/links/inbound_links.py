@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 _SUFFIX = re.compile(f"(?:{'|'.join(map(re.escape, DESTINATION_SUFFIXES))})\\Z", re.IGNORECASE)
 _LETTER_RUN = re.compile(r"[a-z0-9]+")
-_HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  # an ASCII letter or digit
+
+# A percent-encoded ASCII letter or digit.
+_PERCENT_ENCODED_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")
 
 # The URL standard removes tabs and line breaks anywhere.
 _BREAK_IN_HTML = re.compile(rb"(?:href|src)\s*=\s*[\"'][^\"'>]*[\t\r\n]")
@@ -73,8 +75,8 @@ _DOT_DESTINATION = re.compile(
 _ROOT_DESTINATION = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _DESTINATION_END)
 
 
-class InboundLinks(Protocol):
-    """A search for the documents that may link to a path."""
+class InboundLinkFinder(Protocol):
+    """A finder of the documents that may link to a path."""
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents of a snapshot that may link to one of these paths, ordered by path.
@@ -84,22 +86,22 @@ class InboundLinks(Protocol):
         ...
 
 
-class ScannedInboundLinks:
-    """A search of the bytes of every document for the names of the paths, without an index.
+class InboundLinkScanner:
+    """A finder that searches the bytes of every document for the names of the paths, without an index.
 
     The search reads each document once, at about 100 MB a second. A document that Git cannot read is skipped.
     A document above the size limit of the workspace, which is never parsed, is returned without a search.
     """
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that may link to one of these paths, as `InboundLinks` defines."""
+        """Return the documents that may link to one of these paths, as `InboundLinkFinder` requires."""
         return tuple(scan_documents(snapshot, snapshot.documents.items(), paths))
 
 
 def scan_documents(
     snapshot: Snapshot, documents: Iterable[tuple[str, str]], paths: Collection[str]
 ) -> Iterator[str]:
-    """Yield the documents that may link to one of the paths.
+    """Yield the documents that may link to one of the paths, and those of the paths that are documents.
 
     `documents` are pairs of a path and a blob id.
     """
@@ -119,15 +121,15 @@ def scan_documents(
 class LinkPattern(NamedTuple):
     """The text that every link to a path contains, however it is written.
 
-    `names` are the file's name without its suffix and, if the file is the index of its folder, the folder's
-    name. Each is a pair: the name's longest run of letters (empty if the name has no letter), and the pattern
-    of the full name. The letters are searched first. The pattern begins with the name itself, because a
-    search for letters is much faster than a search for the text before them.
+    `name_patterns` match the file's name without its suffix and, if the file is the index of its folder, the
+    folder's name. Each is a pair: the name's longest run of ASCII letters and digits, which may be empty, and
+    the pattern of the full name. The run is searched first. The pattern begins with the name itself, because
+    a search for the run is much faster than a search for the text before the name.
 
     Links may lead to `folder` by dots, and by a single slash if `is_root`.
     """
 
-    names: tuple[tuple[bytes, re.Pattern[bytes]], ...]
+    name_patterns: tuple[tuple[bytes, re.Pattern[bytes]], ...]
     folder: str | None
     is_root: bool
 
@@ -137,15 +139,15 @@ class LinkPattern(NamedTuple):
         parent, _, name = path.rstrip("/").rpartition("/")
         stem = _SUFFIX.sub("", name) or name
         folder = parent if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == name else None
-        names = [] if folder == path.rstrip("/") else [*_make_name_patterns(stem, _AFTER_FILE)]
+        name_patterns = [] if folder == path.rstrip("/") else [*_make_name_patterns(stem, _AFTER_FILE)]
         if folder:
-            names += _make_name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
-        return cls(tuple(names), folder, folder is not None and folder == root.strip("/"))
+            name_patterns += _make_name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
+        return cls(tuple(name_patterns), folder, folder is not None and folder == root.strip("/"))
 
     def may_be_on_dot_path(self, path: str, lower_case_data: bytes) -> bool:
         """Return True if a destination of dots may lead from the document `path` to this folder or beyond."""
         is_below = not self.folder or path.startswith(f"{self.folder}/")
-        return is_below or any(letters in lower_case_data for letters, _ in self.names)
+        return is_below or any(letters in lower_case_data for letters, _ in self.name_patterns)
 
 
 def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: bool = False) -> bool:
@@ -159,7 +161,7 @@ def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: b
     for link_pattern in patterns:
         if any(
             letters in lower_case_data and _contains_name(lower_case_data, regex)
-            for letters, regex in link_pattern.names
+            for letters, regex in link_pattern.name_patterns
         ):
             return True
         if (
@@ -188,7 +190,7 @@ def _contains_name(lower_case_data: bytes, pattern: re.Pattern[bytes]) -> bool:
 
 
 def _may_hide_letters(lower_case_data: bytes) -> bool:
-    """Return True if letters may be written as numeric or ligature entities, or separated by line breaks."""
+    """Return True if letters or digits may be escaped, or separated by tabs or line breaks."""
     if (
         b"&#" in lower_case_data
         or b"&fjlig;" in lower_case_data
@@ -196,20 +198,20 @@ def _may_hide_letters(lower_case_data: bytes) -> bool:
         or b"&newline;" in lower_case_data
     ):
         return True
-    if b"%" in lower_case_data and _HEX_LETTER.search(lower_case_data):
+    if b"%" in lower_case_data and _PERCENT_ENCODED_LETTER.search(lower_case_data):
         return True
     if (b"href" in lower_case_data or b"src" in lower_case_data) and _BREAK_IN_HTML.search(lower_case_data):
         return True
     return b"\t" in lower_case_data and _BREAK_IN_MARKDOWN.search(lower_case_data) is not None
 
 
-def _make_name_patterns(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
+def _make_name_patterns(name: str, pattern_after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
     """Yield the patterns of a name in lower case, and of its case-folded form, by which wiki links match."""
     lower_case_name = name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
     for form in dict.fromkeys((lower_case_name, name.casefold())):
         letters = max(_LETTER_RUN.findall(form), key=len, default="").encode()
         pattern = b"".join(map(_make_character_pattern, form))
-        yield letters, re.compile(pattern + after)
+        yield letters, re.compile(pattern + pattern_after)
 
 
 def _make_character_pattern(character: str) -> bytes:
@@ -251,16 +253,16 @@ class AffectedPaths(NamedTuple):
             try:
                 old_document = before.find(path)
             except LimitExceeded:  # an operation can only remove such a document
-                old_document, has_existed = None, True
+                old_document, existed_before = None, True
             else:
-                has_existed = old_document is not None
-            if new_path is not None and (new_path != path or not has_existed):
+                existed_before = old_document is not None
+            if new_path is not None and (new_path != path or not existed_before):
                 paths.update(_find_shadowed_paths(before, new_path, rules))
-            if has_existed and new_path != path:
+            if existed_before and new_path != path:
                 paths.add(path)
                 tree = tree or _make_file_tree(after)
                 vanished_folders |= dict.fromkeys(_find_vanished_folders(tree, path), new_path)
-            elif old_document is not None and _may_rename(
+            elif old_document is not None and _may_affect_names(
                 old_document, after.document(path), offset_map, rules
             ):
                 paths.add(path)
@@ -281,7 +283,7 @@ class AffectedPaths(NamedTuple):
         )
 
 
-def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: LinkRules) -> bool:
+def _may_affect_names(old: Document, new: Document, offset_map: OffsetMap, rules: LinkRules) -> bool:
     """Return True if an edit of a document may have removed a name, or changed its target."""
     if len(old.sections) == len(new.sections) and all(
         _has_same_names(
@@ -332,7 +334,7 @@ def _has_same_names(old: Section, new: Section, is_preserved: bool) -> bool:
 
 
 def _may_define_name(text: bytes) -> bool:
-    """Return True if a section's text may define a name: by a tag, a footnote, or a heading in a list."""
+    """Return True if a text may define a name: by a tag, a footnote, or a heading in a list or quotation."""
     if b"[^" in text or (b"<" in text and _TAG_NAME.search(text)):
         return True
     return may_have_nested_headings(text)
@@ -366,7 +368,7 @@ def _find_vanished_folders(tree: OverlayFileTree, path: str) -> Iterator[str]:
 
 
 def _find_shadowed_paths(before: Overlay, new_path: str, rules: LinkRules) -> Iterator[str]:
-    """Yield the documents that links may no longer refer to because a document was added at `new_path`."""
+    """Yield the paths that links may no longer lead to because a document was added at `new_path`."""
     from workspace.links.file_tree import OverlayFileTree
 
     tree = OverlayFileTree(before)

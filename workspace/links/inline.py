@@ -34,7 +34,7 @@ _BRACKETED_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
 _PLAIN_PARENTHESES = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
 
 # The nesting limit of the reference implementations.
-_MAX_PARENTHESES = 32
+_MAX_PARENTHESES_DEPTH = 32
 
 
 class ParsedDestination(NamedTuple):
@@ -58,7 +58,7 @@ def read_destination(text: str, start: int, end: int) -> ParsedDestination | Non
     while match := _BARE_TOKEN.match(text, position, end):
         if match.group() == "(":
             depth += 1
-            if depth > _MAX_PARENTHESES:
+            if depth > _MAX_PARENTHESES_DEPTH:
                 return None
         elif match.group() == ")":
             if not depth:
@@ -182,7 +182,8 @@ _TICKS = re.compile(r"`+")
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
 
-# Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the minimum distance between them.
+# Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the distance from the beginning at
+# which the search for the end starts.
 _HTML_WITHOUT_TAGS = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
 _SHORT_COMMENT = re.compile(r"<!---?>")
 
@@ -273,12 +274,12 @@ class _InlineReader:
             return tag.end()
         if comment := _SHORT_COMMENT.match(text, start, end):
             return comment.end()
-        for opening, closing, length in _HTML_WITHOUT_TAGS:
+        for opening, closing, search_offset in _HTML_WITHOUT_TAGS:
             if text.startswith(opening, start, end):
                 if opening == "<!" and not text[start + 2 : start + 3].isalpha():
                     break
                 if closing not in self._missing_ends:
-                    closing_start = text.find(closing, start + length, end)
+                    closing_start = text.find(closing, start + search_offset, end)
                     if closing_start >= 0:
                         return closing_start + len(closing)
                     self._missing_ends.add(closing)
@@ -367,7 +368,10 @@ _PIPE_OR_ESCAPE = re.compile(r"\\.|\|")
 
 
 def find_inline_regions(text: str) -> list[tuple[int, int]]:
-    """Return the ranges of a paragraph that are parsed separately: the cells of a table, or the full text."""
+    """Return the ranges of a paragraph that are parsed separately: the text above a table and its cells.
+
+    Without a table, the only range is the full text.
+    """
     if "|" in text:
         for match in _DELIMITER_ROW.finditer(text):
             header_start = text.rfind("\n", 0, match.start()) + 1

@@ -72,19 +72,19 @@ class Link(NamedTuple):
     line: int
 
 
-class Anchor(NamedTuple):
-    """A name that an HTML tag (`id`, or `name` of an `a`) or a footnote defines."""
+class DefinedName(NamedTuple):
+    """A name that an HTML tag (`id`, or `name` of an `a`) or a footnote defines, and its position."""
 
     name: str
     offset: int
     line: int
 
 
-class Links(NamedTuple):
+class LinksAndNames(NamedTuple):
     """The links of a document, and the names that its HTML and footnotes define, in document order."""
 
     links: tuple[Link, ...]
-    anchors: tuple[Anchor, ...]
+    names: tuple[DefinedName, ...]
 
 
 _REPLACEMENT_CHARACTER = "\ufffd"
@@ -197,7 +197,7 @@ def read_body(document: Document) -> DocumentBody:
 class BodyTexts(NamedTuple):
     """The texts of the blocks of a document's body, in order; `to_byte_offset` is as in `DocumentBody`."""
 
-    sources: Sequence[BlockText]
+    texts: Sequence[BlockText]
     to_byte_offset: Callable[[int], int]
 
 
@@ -206,10 +206,10 @@ def read_body_texts(document: Document) -> BodyTexts:
 
     Raises LimitExceeded if the document has too many blocks.
     """
-    return document.derive(_read_sources)
+    return document.derive(_read_uncached_texts)
 
 
-def _read_sources(document: Document) -> BodyTexts:
+def _read_uncached_texts(document: Document) -> BodyTexts:
     text, to_byte_offset = read_body(document)
     return BodyTexts(read_block_texts(text), to_byte_offset)
 

@@ -1,7 +1,7 @@
 """Offset maps: the bytes that an operation preserved, and their new positions.
 
 A link refers to a document or to an offset in a document, such as the line of a heading. An operation that
-moves bytes returns their new positions, so that the target of a link is found after a move or a rename.
+moves bytes returns an offset map, so that the target of a link is found after a move or a rename.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.splices import Splice
 
-Offset = tuple[str, int]
+BytePosition = tuple[str, int]
 """The path of a document, and the offset of a byte in it."""
 
-_EMPTY_MAP: Mapping[Offset, Offset] = MappingProxyType({})
+_EMPTY_MAP: Mapping[BytePosition, BytePosition] = MappingProxyType({})
 
 
 class PreservedSpan(NamedTuple):
@@ -40,14 +40,14 @@ class OffsetMap:
     """The bytes that one operation preserved in the documents that it changed.
 
     `preserved_spans` are unordered. In one document, neither their old ranges nor their new ranges overlap.
-    `new_headings` maps the old offset of the line of a rewritten heading to the new offset, if it is still
-    the same heading. `path_map` maps the old path of each document to the new path, or to None if the
-    document was removed. A document that is only in `preserved_spans` keeps its path. `copies` are
+    `new_heading_positions` maps the old position of the line of a rewritten heading to the new position, if
+    it is still the same heading. `path_map` maps the old path of each document to the new path, or to None if
+    the document was removed. A document that is only in `preserved_spans` keeps its path. `copies` are
     destinations of links that were copied to other positions, where they must lead to the same targets.
     """
 
     preserved_spans: tuple[PreservedSpan, ...]
-    new_headings: Mapping[Offset, Offset] = field(default_factory=dict)
+    new_heading_positions: Mapping[BytePosition, BytePosition] = field(default_factory=dict)
     path_map: Mapping[str, str | None] = field(default_factory=dict)
     copies: tuple[PreservedSpan, ...] = ()
 
@@ -57,7 +57,7 @@ class OffsetMap:
         document: Document,
         splices: Iterable[Splice],
         new_path: str | None = None,
-        new_headings: Mapping[Offset, Offset] = _EMPTY_MAP,
+        new_heading_positions: Mapping[BytePosition, BytePosition] = _EMPTY_MAP,
     ) -> OffsetMap:
         """Return the map of an edit; `new_path` is the document's path afterwards, if it moved."""
         path = document.path
@@ -75,7 +75,7 @@ class OffsetMap:
             preserved_spans.append(
                 PreservedSpan(path, old_position, len(document.data), target, old_position + growth)
             )
-        return cls(tuple(preserved_spans), new_headings, {path: target})
+        return cls(tuple(preserved_spans), new_heading_positions, {path: target})
 
     @classmethod
     def of_removal(cls, path: str) -> OffsetMap:
@@ -94,14 +94,16 @@ class OffsetMap:
         ]
         new_paths = self._all_new_paths
         preserved_spans += [span for span in later.preserved_spans if span.old_path not in new_paths]
-        new_headings = {old: later.map_offset(*new) or new for old, new in self.new_headings.items()}
-        for old, new in later.new_headings.items():
+        new_heading_positions = {
+            old: later.map_offset(*new) or new for old, new in self.new_heading_positions.items()
+        }
+        for old, new in later.new_heading_positions.items():
             origin = self._find_origin(*old)
             if origin is not None:
-                new_headings.setdefault(origin, new)
+                new_heading_positions.setdefault(origin, new)
         copies = [part for span in self.copies for part in later._find_preserved_parts(span)]
         return OffsetMap(
-            tuple(preserved_spans), new_headings, {**later.path_map, **self.path_map}, tuple(copies)
+            tuple(preserved_spans), new_heading_positions, {**later.path_map, **self.path_map}, tuple(copies)
         )
 
     def _find_preserved_parts(self, earlier_span: PreservedSpan) -> Iterator[PreservedSpan]:
@@ -131,7 +133,7 @@ class OffsetMap:
                     new_start,
                 )
 
-    def _find_origin(self, path: str, offset: int) -> Offset | None:
+    def _find_origin(self, path: str, offset: int) -> BytePosition | None:
         """Return the old position of a byte; None if the operation wrote the byte."""
         if path not in self._all_new_paths:
             return path, offset
@@ -144,7 +146,7 @@ class OffsetMap:
     def paths(self) -> frozenset[str]:
         """The old paths of the documents that the operation changed."""
         return frozenset(self._spans_by_old_path).union(
-            self.path_map, (path for path, _ in self.new_headings)
+            self.path_map, (path for path, _ in self.new_heading_positions)
         )
 
     @property
@@ -160,9 +162,9 @@ class OffsetMap:
         """Return the new path of a document; None if it was removed."""
         return self.path_map.get(path, path)
 
-    def map_offset(self, path: str, offset: int) -> Offset | None:
+    def map_offset(self, path: str, offset: int) -> BytePosition | None:
         """Return the new position of a byte; None if it was not preserved."""
-        new_heading = self.new_headings.get((path, offset))
+        new_heading = self.new_heading_positions.get((path, offset))
         if new_heading is not None:
             return new_heading
         if not self._is_changed(path):
@@ -170,7 +172,7 @@ class OffsetMap:
         span = self._find_preserved_span(path, offset)
         return None if span is None else (span.new_path, span.new_start + offset - span.old_start)
 
-    def map_span(self, path: str, start: int, end: int) -> Offset | None:
+    def map_span(self, path: str, start: int, end: int) -> BytePosition | None:
         """Return the new position of the bytes [start, end); None unless all are preserved and contiguous."""
         if not self._is_changed(path):
             return path, start
@@ -239,15 +241,15 @@ class OffsetMap:
         return spans_by_path
 
 
-def match_same_headings(
+def match_rewritten_headings(
     before: Document, after: Document, splices: Iterable[Splice]
-) -> Mapping[Offset, Offset]:
+) -> Mapping[BytePosition, BytePosition]:
     """Return the new offset of each heading that an edit rewrote, by its old offset.
 
     A new heading matches if it has the same address, and the address names exactly one section before and
     after the edit.
     """
-    new_headings: dict[Offset, Offset] = {}
+    new_heading_positions: dict[BytePosition, BytePosition] = {}
     starts = [section.heading_start for section in before.sections]
     growth = 0
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
@@ -264,5 +266,5 @@ def match_same_headings(
                 and counterparts[0].has_heading
                 and new_start <= offset < splice.end + growth
             ):
-                new_headings[before.path, section.heading_start] = after.path, offset
-    return new_headings
+                new_heading_positions[before.path, section.heading_start] = after.path, offset
+    return new_heading_positions

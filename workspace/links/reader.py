@@ -31,11 +31,11 @@ from workspace.links.inline import (
     split_cells,
 )
 from workspace.links.link import (
-    Anchor,
+    DefinedName,
     Enclosure,
     Link,
     LinkKind,
-    Links,
+    LinksAndNames,
     LinkSpan,
     NameSpan,
     decode_bytes,
@@ -101,13 +101,13 @@ def may_have_definitions(text: str) -> bool:
     return "]:" in text and _DEFINITION.search(text) is not None
 
 
-def read_linewise(
+def read_links_linewise(
     text: str, part_starts: Sequence[int]
 ) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
     """Return the links and names of a text without definitions, and the parts that need a full parse.
 
     The text begins with two line ends, and all its lines end in LF. `part_starts` are the positions at which
-    its parts begin, in order, the first at 2. A part is parsed in full or not at all.
+    its parts begin, in order, the first at 2. Each part is read completely, or is returned as unparsed.
     """
     return _LinewiseReader(text, part_starts).read()
 
@@ -209,10 +209,10 @@ class _LinewiseReader:
     def _read_badge(self, token: re.Match[str]) -> int:
         """Read a link around an image, such as a badge, as a link and an image."""
         group = token.re.groupindex["badge"]
-        image, destination, target = (token.span(group + offset) for offset in (1, 2, 3))
+        image, image_destination, link_destination = (token.span(group + offset) for offset in (1, 2, 3))
         self._results += (
-            LinkSpan(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
-            LinkSpan(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
+            LinkSpan(LinkKind.INLINE, False, *token.span(), *link_destination, Enclosure.BARE),
+            LinkSpan(LinkKind.INLINE, True, *image, *image_destination, Enclosure.BARE),
         )
         return token.end()
 
@@ -254,7 +254,10 @@ class _LinewiseReader:
         return self._skip_code(end_mark.end())
 
     def _read_table(self, token: re.Match[str]) -> int:
-        """Read a table of which each row begins with a pipe, and return the line end after it."""
+        """Read a table of which each row begins with a pipe, and return the line end after it.
+
+        If the lines are not a table, return the start of the first line.
+        """
         text = self._text
         start, end = token.span()
         delimiter_start = text.rindex("\n", start, end)
@@ -312,25 +315,25 @@ def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tupl
     `shift` is the position of the text in the document's text. A reference has the destination of its
     definition.
     """
-    sources = read_block_texts(text)
+    block_texts = read_block_texts(text)
     definitions: dict[str, tuple[LinkSpan, str]] = {}
     results: list[tuple[LinkSpan | NameSpan, str]] = []
-    for source in sources:
-        if source.kind is BlockTextKind.DEFINITION and (span := _parse_definition(source.text)):
+    for block_text in block_texts:
+        if block_text.kind is BlockTextKind.DEFINITION and (span := _parse_definition(block_text.text)):
             label = span.label or ""
             # CommonMark §4.7: the first of several definitions counts.
             if label not in definitions:
-                definitions[label] = span, decode_destination(source.text, span)
-                results.append((_shift_span(span, source, shift), definitions[label][1]))
+                definitions[label] = span, decode_destination(block_text.text, span)
+                results.append((_shift_span(span, block_text, shift), definitions[label][1]))
     parts: Iterable[tuple[LinkSpan | NameSpan, str]]
-    for source in sources:
-        if source.kind is BlockTextKind.HTML:
-            parts = ((part, decode_destination(source.text, part)) for part in read_html(source.text))
-        elif source.kind is BlockTextKind.INLINE:
-            parts = _read_inline_links(source.text, definitions, wiki)
+    for block_text in block_texts:
+        if block_text.kind is BlockTextKind.HTML:
+            parts = ((part, decode_destination(block_text.text, part)) for part in read_html(block_text.text))
+        elif block_text.kind is BlockTextKind.INLINE:
+            parts = _read_inline_links(block_text.text, definitions, wiki)
         else:
             continue
-        results += [(_shift_span(part, source, shift), destination) for part, destination in parts]
+        results += [(_shift_span(part, block_text, shift), destination) for part, destination in parts]
     return results
 
 
@@ -359,39 +362,39 @@ def _read_inline_links(
                 yield span, decode_destination(text, span, in_cell=len(regions) > 1)
 
 
-def _shift_span(span: LinkSpan | NameSpan, source: BlockText, shift: int) -> LinkSpan | NameSpan:
+def _shift_span(span: LinkSpan | NameSpan, block_text: BlockText, shift: int) -> LinkSpan | NameSpan:
     """Return a span of a block's text with positions in the document's text."""
-    start = shift + source.map_to_source(span.start)
+    start = shift + block_text.map_to_source(span.start)
     if isinstance(span, NameSpan):
         return span._replace(start=start)
-    end = shift + source.map_to_source(span.end - 1) + 1
+    end = shift + block_text.map_to_source(span.end - 1) + 1
     if span.destination_start == span.destination_end:
-        destination_start = destination_end = shift + source.map_to_source(span.destination_start - 1) + 1
+        destination_start = destination_end = shift + block_text.map_to_source(span.destination_start - 1) + 1
     else:
-        destination_start = shift + source.map_to_source(span.destination_start)
-        destination_end = shift + source.map_to_source(span.destination_end - 1) + 1
+        destination_start = shift + block_text.map_to_source(span.destination_start)
+        destination_end = shift + block_text.map_to_source(span.destination_end - 1) + 1
     return span._replace(
         start=start, end=end, destination_start=destination_start, destination_end=destination_end
     )
 
 
-def read_cached_links(document: Document, wiki: bool = False) -> Links:
+def read_cached_links(document: Document, wiki: bool = False) -> LinksAndNames:
     """Return the links and names of a document as `read_links` does; cached with the document."""
     return document.derive(read_links, wiki=wiki)
 
 
-def read_links(document: Document, *, wiki: bool = False) -> Links:
+def read_links(document: Document, *, wiki: bool = False) -> LinksAndNames:
     """Return the links and names of a document; `wiki` enables `[[links]]`."""
     body_start = document.front_matter_end
     body = document.data[body_start:]
     if b"[" not in body and b"<" not in body:
-        return Links((), ())
+        return LinksAndNames((), ())
     text = f"{LINE_ENDS_ABOVE}{decode_bytes(body)}"
     if "\r" in text or may_have_definitions(text):
-        return read_by_parser(document, wiki=wiki)
+        return read_links_by_parser(document, wiki=wiki)
     shift = body_start - len(LINE_ENDS_ABOVE)
     part_starts = {body_start, *(section.heading_start for section in document.sections)}
-    linewise_spans, unparsed_parts = read_linewise(text, sorted(start - shift for start in part_starts))
+    linewise_spans, unparsed_parts = read_links_linewise(text, sorted(start - shift for start in part_starts))
     results = [(span, decode_destination(text, span)) for span in linewise_spans]
     for start, end in unparsed_parts:
         results += read_parsed_links(text[start:end], start, wiki=wiki)
@@ -399,7 +402,7 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
     return _sort_links(text, results, lambda position: position + shift, first_line)
 
 
-def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
+def read_links_by_parser(document: Document, *, wiki: bool = False) -> LinksAndNames:
     """Return the same links and names as `read_links`, read only by the parser."""
     text, to_byte_offset = read_body(document)
     results = read_parsed_links(text, 0, wiki=wiki)
@@ -411,20 +414,21 @@ def _sort_links(
     spans_with_destinations: list[tuple[LinkSpan | NameSpan, str]],
     to_byte_offset: Callable[[int], int],
     first_line: int,
-) -> Links:
+) -> LinksAndNames:
     """Return the links and names in order of position.
 
-    `to_byte_offset` maps the position of a character to its byte offset; lines count from 1.
+    `to_byte_offset` maps the position of a character to its byte offset. `first_line` is the line number at
+    which `text` begins.
     """
     links: list[Link] = []
-    anchors: list[Anchor] = []
+    names: list[DefinedName] = []
     line, counted_end = first_line, 0
     for span, destination in sorted(spans_with_destinations, key=lambda pair: pair[0].start):
         start = span.start
         line += text.count("\n", counted_end, start)
         counted_end = start
         if isinstance(span, NameSpan):
-            anchors.append(Anchor(span.name, to_byte_offset(start), line))
+            names.append(DefinedName(span.name, to_byte_offset(start), line))
             continue
         kind, is_image, _, end, start_in_text, end_in_text, enclosure, label = span
         has_destination = start_in_text < end_in_text
@@ -445,4 +449,4 @@ def _sort_links(
                 line,
             )
         )
-    return Links(tuple(links), tuple(anchors))
+    return LinksAndNames(tuple(links), tuple(names))

@@ -48,8 +48,8 @@ class Target(NamedTuple):
     """The target of a destination: a path relative to the repository's root ("" is the root) and a fragment.
 
     `fragment` is decoded; None without a `#`. `undecoded_path` is the path without percent-decoding, if that
-    differs. `is_folder` is True for a slash at the end. `is_outside` is True for a path outside of
-    the repository; `path` is then "".
+    differs. `is_folder` is True if the path ends in a slash or in dots. `is_outside` is True for a path
+    outside of the repository; `path` is then "".
     """
 
     path: str
@@ -80,10 +80,10 @@ def is_external(destination: str) -> bool:
 
 
 def read_target(destination: str, source_path: str, rules: LinkRules) -> Target | None:
-    """Return the target of a destination in the document `source_path`; None for an external one.
+    """Return the target of a destination in the document `source_path`; None if external or ignored.
 
     A path with a leading slash is relative to `rules.root`, another path to the document's folder. An empty
-    path means the document itself. Escapes that are not UTF-8 stay as they are.
+    path means the document itself. A path whose escapes are not UTF-8 is not decoded.
     """
     destination = destination.strip()
     if not destination.isprintable():
@@ -109,7 +109,7 @@ def read_target(destination: str, source_path: str, rules: LinkRules) -> Target 
 
 
 def list_candidate_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
-    """Return every path that a target may refer to, in the order in which a renderer searches."""
+    """Return every path that a target may refer to: its own path, with a suffix, and its index files."""
     candidates: list[str] = []
     for path in (target.path, target.undecoded_path):
         if path is None:
@@ -172,7 +172,7 @@ class LinkStatus(StrEnum):
     MISSING_FILE = "missing_file"
     MISSING_FRAGMENT = "missing_fragment"
     OUTSIDE = "outside"  # of the repository
-    EXTERNAL = "external"  # on another host or of another program; not checked
+    EXTERNAL = "external"  # with a scheme or a host, an autolink, or ignored by the settings; not checked
 
 
 class ResolvedLink(NamedTuple):
@@ -215,7 +215,7 @@ class FileTree(Protocol):
         """Return True if the path is a folder or a submodule."""
         ...
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder; empty if the folder does not exist."""
         ...
 
@@ -261,7 +261,7 @@ def resolve_fragment(tree: FileTree, target: Target, path: str) -> ResolvedLink:
 def find_path(tree: FileTree, target: Target) -> str | None:
     """Return the file or folder of a target: its own path, else the path that a renderer would use.
 
-    A folder with a fragment resolves to the index file of the folder.
+    A folder resolves to its index file if the target has a fragment, or if suffixes may be omitted.
     """
     for path in (target.path, target.undecoded_path):
         existing_path = None if path is None else _find_existing_path(tree, path, target)
@@ -274,9 +274,10 @@ def _find_existing_path(tree: FileTree, path: str, target: Target) -> str | None
     rules = tree.rules
     if not path or tree.is_folder(path):
         if target.fragment or rules.may_omit_suffixes:
-            page = next((page for page in list_index_paths(path, rules) if tree.exists(page)), None)
-            if page is not None:
-                return page
+            index_paths = list_index_paths(path, rules)
+            index_path = next((candidate for candidate in index_paths if tree.exists(candidate)), None)
+            if index_path is not None:
+                return index_path
         # A document next to a folder of the same name is the page of the folder.
         return _find_with_suffix(tree, path) or path
     if not target.is_folder and tree.exists(path):
@@ -309,7 +310,7 @@ def resolve_wiki(tree: FileTree, source_path: str, destination: str) -> Resolved
     document = tree.document(path) if heading is not None else None
     if document is None or heading is None:
         return ResolvedLink(LinkStatus.OK, target, path)
-    fragment_target = find_target(find_names(document, tree.rules.dialect), heading) or _find_title(
+    fragment_target = find_target(find_names(document, tree.rules.dialect), heading) or _find_title_target(
         document, heading
     )
     return ResolvedLink(
@@ -343,8 +344,8 @@ def _extract_stem(page: str) -> str:
     return name[: len(name) - len(suffix)]
 
 
-def _find_title(document: Document, heading: str) -> FragmentTarget | None:
-    """Return the first section with this title, in any letter case; None if no section has it."""
+def _find_title_target(document: Document, heading: str) -> FragmentTarget | None:
+    """Return the target of the first section with this title, in any letter case, or None."""
     return document.derive(_collect_titles).get(_fold_title(heading))
 
 
@@ -398,8 +399,8 @@ def suggest_destination(tree: FileTree, resolved_link: ResolvedLink) -> str | No
     """Return the existing path or fragment that is most similar to that of a broken link, or None.
 
     A path is relative to the repository's root, like `Target.path`. Names in the same folder that differ only
-    in letter case come first. Documents of the same name in other folders follow, then similar names in the
-    same folder.
+    in letter case or in an omitted suffix come first. Documents of the same name in other folders follow,
+    then similar names in the same folder.
     """
     target = resolved_link.target
     if target is None or not resolved_link.is_broken:
@@ -417,7 +418,7 @@ def _suggest_path(tree: FileTree, path: str) -> str | None:
     folder = _correct_case(tree, folder)
     entries: Collection[str] = ()
     if tree.is_folder(folder):
-        entries = tree.entries(folder)
+        entries = tree.list_names(folder)
         possible_names = (
             name.lower(),
             *(name.lower() + suffix for suffix in list_omittable_suffixes(tree.rules)),
@@ -444,7 +445,7 @@ def _correct_case(tree: FileTree, folder: str) -> str:
         return folder
     corrected_folder = ""
     for part in folder.split("/"):
-        entries = tree.entries(corrected_folder)
+        entries = tree.list_names(corrected_folder)
         if part not in entries:
             part = next((entry for entry in entries if entry.lower() == part.lower()), "")
             if not part:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import InvalidAddress
-from workspace.document.heading_text import rewrite_heading
+from workspace.document.heading_splices import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit
 from workspace.errors import LimitExceeded
 from workspace.links.definitions import find_dangling_references
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.links.definitions import DanglingReference
-    from workspace.links.inbound_links import InboundLinks
+    from workspace.links.inbound_links import InboundLinkFinder
     from workspace.links.link import Link
     from workspace.links.offset_map import OffsetMap
     from workspace.markdown.attribute_lists import AnchorForm
@@ -79,13 +79,13 @@ def add_anchors(
                 overlay.put(new_document)
             except LimitExceeded:
                 continue
-            new_headings = {
+            new_heading_positions = {
                 (path, item.heading_start): (path, counterpart.heading_start)
                 for item, counterpart in zip(document.sections, new_document.sections, strict=True)
                 if item.has_heading
             }
             offset_map = offset_map.compose(
-                OffsetMap.of_splices(document, splices, new_headings=new_headings)
+                OffsetMap.of_splices(document, splices, new_heading_positions=new_heading_positions)
             )
             revised_documents.append((document, new_document))
             addresses.append(f"{path}#{new_document.sections[section.position].anchor}")
@@ -160,7 +160,7 @@ class _IntendedTarget(NamedTuple):
 
 
 def update_links(
-    before: Overlay, after: Overlay, offset_map: OffsetMap, inbound_links: InboundLinks
+    before: Overlay, after: Overlay, offset_map: OffsetMap, inbound_links: InboundLinkFinder
 ) -> LinkUpdates:
     """Update the links in `after`, which one operation made from `before`, and return the updates."""
     affected_paths = AffectedPaths.of(before, after, offset_map)
@@ -170,7 +170,7 @@ def update_links(
     anchored_documents = AnchoredDocuments()
     for attempt in range(_MAX_ROUNDS):
         rewriter = _LinkRewriter(before, after, offset_map, affected_paths)
-        rewriter.report_dangling_references(dangling_references)
+        rewriter.record_dangling_references(dangling_references)
         linking_paths = (
             inbound_links.find_linking_documents(before.snapshot, affected_paths.paths)
             if affected_paths.paths
@@ -246,8 +246,8 @@ class _LinkRewriter:
             ):
                 self._update_link(old_result, position[0], new_link)
 
-    def report_dangling_references(self, references: Sequence[DanglingReference]) -> None:
-        """Report references that have no definition now, or another definition."""
+    def record_dangling_references(self, references: Sequence[DanglingReference]) -> None:
+        """Record references that have no definition now, or another definition."""
         for link, path, start, is_text in references:
             document = self._after.document(path)
             moved_link = link._replace(start=start, line=document.lines.line_at(start) + 1)

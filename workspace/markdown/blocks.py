@@ -28,8 +28,8 @@ class BlockKind(StrEnum):
 class Block(NamedTuple):
     """A block: the bytes [start, end) of its lines without the last line ending, and the blocks in it.
 
-    Only list items have children. The first child is the paragraph on the line of the marker. A list is not a
-    block, but each of its items is.
+    Only list items have children. The first child begins on the line of the marker. A list is not a block,
+    but each of its items is.
     """
 
     kind: BlockKind

@@ -54,15 +54,15 @@ def read_block_texts(text: str) -> list[BlockText]:
     Lines of the text end in LF. A footnote (`[^1]: word`) is text, not a link definition.
     Raises LimitExceeded for too many blocks.
     """
-    sources: list[BlockText] = []
+    block_texts: list[BlockText] = []
     if text:
-        _make_source_parser().parse(text, {"sources": sources})
-    return sources
+        _make_block_text_parser().parse(text, {"block_texts": block_texts})
+    return block_texts
 
 
 @cache
-def _make_source_parser() -> MarkdownIt:
-    parser = make_block_parser(_make_source_state())
+def _make_block_text_parser() -> MarkdownIt:
+    parser = make_block_parser(_make_block_text_state())
     parser.block.ruler.at("reference", _read_definition)
     # Every destination is a link, and is left unchanged.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
@@ -70,13 +70,13 @@ def _make_source_parser() -> MarkdownIt:
     return parser
 
 
-def _make_source_state() -> type[StateBlock]:
+def _make_block_text_state() -> type[StateBlock]:
     bounded_state = make_bounded_state()
 
-    class SourceState(bounded_state):  # type: ignore[misc, valid-type]
+    class BlockTextState(bounded_state):  # type: ignore[misc, valid-type]
         """A parser state that records the text of each block when the parser reads its lines."""
 
-        _pending_source: BlockText | None = None
+        _pending_text: BlockText | None = None
         _is_html = False
 
         def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
@@ -85,42 +85,42 @@ def _make_source_state() -> type[StateBlock]:
                 if self.tokens[-2].markup[:1] == "#":
                     line = self.line - 1
                     self.record(strip_indentation(self, BlockTextKind.INLINE, line, line + 1))
-                elif self._pending_source:
-                    self.record(self._pending_source)
-                self._pending_source = None
+                elif self._pending_text:
+                    self.record(self._pending_text)
+                self._pending_text = None
             self._is_html = ttype == "html_block"
             return token
 
-        def record(self, source: BlockText) -> None:
-            if "[" in source.text or "<" in source.text:
-                self.env["sources"].append(source)
+        def record(self, block_text: BlockText) -> None:
+            if "[" in block_text.text or "<" in block_text.text:
+                self.env["block_texts"].append(block_text)
 
         def getLines(self, begin: int, end: int, indent: int, keepLastLF: bool) -> str:
             text: str = super().getLines(begin, end, indent, keepLastLF)
-            self._pending_source = None
+            self._pending_text = None
             if "[" in text or "<" in text:
                 kind = BlockTextKind.HTML if self._is_html else BlockTextKind.INLINE
                 # Each line of the text is the end of its source line.
-                source = _make_source(kind, text, [self.eMarks[line] for line in range(begin, end)])
+                block_text = _make_block_text(kind, text, [self.eMarks[line] for line in range(begin, end)])
                 if self._is_html:
-                    self.record(source)
+                    self.record(block_text)
                 else:
-                    self._pending_source = source
+                    self._pending_text = block_text
             self._is_html = False
             return text
 
-    return SourceState
+    return BlockTextState
 
 
 def strip_indentation(state: StateBlock, kind: BlockTextKind, begin: int, end: int) -> BlockText:
-    """Return lines without their indentation."""
+    """Return the lines [begin, end) without their indentation."""
     texts = [
         state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]] for line in range(begin, end)
     ]
-    return _make_source(kind, "\n".join(texts), state.eMarks[begin:end])
+    return _make_block_text(kind, "\n".join(texts), state.eMarks[begin:end])
 
 
-def _make_source(kind: BlockTextKind, text: str, ends: Sequence[int]) -> BlockText:
+def _make_block_text(kind: BlockTextKind, text: str, ends: Sequence[int]) -> BlockText:
     starts, source_starts, start = [], [], 0
     for line, end in zip(text.split("\n"), ends, strict=False):
         starts.append(start)
@@ -137,7 +137,9 @@ def _read_definition(state: StateBlock, startLine: int, endLine: int, silent: bo
     if state.src.startswith("[^", content_start) or not reference(state, startLine, endLine, silent):
         return False
     if not silent:
-        state.env["sources"].append(strip_indentation(state, BlockTextKind.DEFINITION, startLine, state.line))
+        state.env["block_texts"].append(
+            strip_indentation(state, BlockTextKind.DEFINITION, startLine, state.line)
+        )
     return True
 
 

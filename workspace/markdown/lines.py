@@ -68,7 +68,7 @@ def find_content_end(data: bytes, end: int) -> int:
 
 
 def normalize_line_endings(text: str) -> str:
-    """Return a document's text with LF line endings, as in the content of a call."""
+    """Return a text with LF line endings, as a call's arguments have them."""
     return LINE_END.sub("\n", text)
 
 

@@ -61,7 +61,7 @@ class BlockOutline:
 
 
 def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> BlockOutline:
-    """Return the headings and list items of a text that begins at `first_line`.
+    """Return the headings and list items of a text, whose first line has the number `first_line`.
 
     Front matter is read only if `is_document` is True.
 

@@ -85,10 +85,12 @@ def _get_parser(*, front_matter: bool) -> MarkdownIt:
     return make_block_parser(front_matter=front_matter)
 
 
-def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bool = False) -> MarkdownIt:
+def make_block_parser(
+    state_class: type[StateBlock] | None = None, *, front_matter: bool = False
+) -> MarkdownIt:
     """Return a parser of CommonMark's blocks without inline Markdown.
 
-    `state` is a subclass of the class that `make_bounded_state` returns, or None for that class.
+    `state_class` is a subclass of the class that `make_bounded_state` returns, or None for that class.
     """
     # Imported late, because a server can answer its first calls without parsing a document.
     from mdit_py_plugins.front_matter import front_matter_plugin
@@ -99,7 +101,7 @@ def make_block_parser(state: type[StateBlock] | None = None, *, front_matter: bo
     if front_matter:
         parser.use(front_matter_plugin)
     parser.core.ruler.disable("text_join", ignoreInvalid=True)
-    block_parser = _make_bounded_parser(state or make_bounded_state())
+    block_parser = _make_bounded_parser(state_class or make_bounded_state())
     block_parser.ruler = parser.block.ruler
     parser.block = block_parser
     return parser
@@ -125,7 +127,7 @@ def _make_bounded_parser(state_class: type[StateBlock]) -> ParserBlock:
     """
     from workspace.markdown.library import ParserBlock
 
-    class BoundedBlocks(ParserBlock):
+    class BoundedBlockParser(ParserBlock):
         def parse(self, src: str, md: MarkdownIt, env: EnvType, outTokens: list[Token]) -> list[Token]:
             state = state_class(src, md, env, outTokens)
             self.tokenize(state, state.line, state.lineMax)
@@ -143,4 +145,4 @@ def _make_bounded_parser(state_class: type[StateBlock]) -> ParserBlock:
                 line += 1
             state.line = line
 
-    return BoundedBlocks()
+    return BoundedBlockParser()

@@ -178,7 +178,7 @@ class _TopLevelScan:
         return block_end
 
     def _find_lines_above(self, start: int) -> tuple[int, bool]:
-        """Return the start of the lines between a blank line and `start`, and False if lines are missing."""
+        """Return the start of the lines from the last blank line to `start`, and True if none is missing."""
         floor = max(self._top_level_end, self._html_scan_end)
         blank_line = self._text.rfind(b"\n\n", floor, start)
         return (floor, floor == self._top_level_end) if blank_line < 0 else (blank_line + 1, True)

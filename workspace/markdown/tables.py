@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a table: its line in the text, which counts from 0, and the Markdown of its cells."""
 
     line: int
@@ -24,8 +24,8 @@ class Row(NamedTuple):
 class Table(NamedTuple):
     """A table: its header, and the other rows. Each row has as many cells as the header."""
 
-    header: Row
-    rows: tuple[Row, ...]
+    header: TableRow
+    rows: tuple[TableRow, ...]
 
 
 def find_tables(text: str) -> list[Table]:
@@ -35,14 +35,14 @@ def find_tables(text: str) -> list[Table]:
     """
     check_line_count(text.count("\n") + 1)
     tables: list[Table] = []
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for token, cells in _read_rows(_get_parser().parse(text)):
         if token.type == "table_close":
             tables.append(Table(rows[0], tuple(rows[1:])))
             rows = []
         else:
             assert token.map is not None
-            rows.append(Row(token.map[0], cells))
+            rows.append(TableRow(token.map[0], cells))
     return tables
 
 

@@ -6,10 +6,10 @@ commits.py          the merge of two commits
 conflict.py         the conflicts of a merge as data, and their resolution by a person or a client
 criss_cross.py      the merge of two documents over several bases (criss-cross), unit by unit
 documents.py        the three-way merge of a document: section by section, key by key
+file_tree.py        the files after a merge, with which links are resolved before the commit
 front_matter.py     the merge of front matter
 order.py            the merge of the order of three sequences
 resolutions.py      new content that resolves a conflict, fitted to the position of its unit
 sections.py         the sections of the three versions of a document, with common ids
 trees.py            the three-way merge of trees, file by file
-file_tree.py        the files after a merge, for resolving links before a commit
 """

@@ -1,7 +1,8 @@
 """The blocks of a section's text, and their alignment between two versions.
 
-Equal blocks are matched by their bytes, tasks by their titles, and blocks between matches by their words.
-If no match is found, the old block counts as removed and the new block as added.
+Blocks are matched by a feature that is unique on both sides: their bytes, the text of a list item, the label
+of a definition, the name of a task's field, or the title of a task. Blocks between matches are matched by
+their words. If no match is found, the old block counts as removed and the new block as added.
 """
 
 from __future__ import annotations
@@ -147,10 +148,10 @@ _MAX_COMPARED_PAIRS = 2_500
 _MIN_SIMILARITY = 1 / 3  # the share of the longer block's words that both blocks have
 
 
-class ReplacedRun(NamedTuple):
-    """A run of base blocks [start, end), which the other version replaced.
+class RunPair(NamedTuple):
+    """The base blocks [start, end), and the blocks [other_start, other_end) of the other version.
 
-    The replacement is the blocks [other_start, other_end) of the other version.
+    Both runs are between the same two matched blocks, or at the beginning or end.
     """
 
     start: int
@@ -163,16 +164,17 @@ class Alignment(NamedTuple):
     """The matches between the blocks of base and of another version, by index.
 
     `origins` maps the index of a matched block to the index of its block in base. `insertion_indexes` maps
-    the index of each added block to the index in base before which it was added.
+    the index of each added block to the index in base before which it was added. `replaced_runs` are the runs
+    of base with a removed block, and the runs of the other version with an added block at the same position.
     """
 
     origins: dict[int, int]
     insertion_indexes: dict[int, int]
-    replaced_runs: tuple[ReplacedRun, ...]
+    replaced_runs: tuple[RunPair, ...]
 
 
 def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Alignment:
-    """Pair the blocks of two versions."""
+    """Match the blocks of two versions, and return the matches."""
     origins: dict[int, int] = {}
     first_count, last_count = _count_equal_ends(base, other)
     origins.update((index, index) for index in range(first_count))
@@ -183,7 +185,7 @@ def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Align
         _pair_unique(base, other, inner_ranges, origins, feature)
     for gap in _find_gaps(len(base), len(other), origins):
         _pair_gap(base, other, gap, origins)
-    replaced_runs: list[ReplacedRun] = []
+    replaced_runs: list[RunPair] = []
     insertion_indexes: dict[int, int] = {}
     paired_indexes = set(origins.values())
     for run in _find_gaps(len(base), len(other), origins):
@@ -246,19 +248,19 @@ def _pair_unique(
             origins[index] = base_indexes[value]
 
 
-def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[ReplacedRun]:
-    """Yield the runs between the pairs that are in the same order on both sides."""
+def _find_gaps(base_size: int, other_size: int, origins: dict[int, int]) -> Iterator[RunPair]:
+    """Yield the runs between the matched blocks that are in the same order on both sides."""
     origins_in_order = [origins[index] for index in range(other_size) if index in origins]
     indexes = {origin: index for index, origin in origins.items()}
     start = other_start = 0
     for origin in find_longest_common_subsequence(range(base_size), origins_in_order):
-        yield ReplacedRun(start, origin, other_start, indexes[origin])
+        yield RunPair(start, origin, other_start, indexes[origin])
         start, other_start = origin + 1, indexes[origin] + 1
-    yield ReplacedRun(start, base_size, other_start, other_size)
+    yield RunPair(start, base_size, other_start, other_size)
 
 
 def _pair_gap(
-    base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
+    base: Sequence[TextBlock], other: Sequence[TextBlock], gap: RunPair, origins: dict[int, int]
 ) -> None:
     """Pair the unpaired blocks of a gap, in order: a single pair, or blocks with similar words."""
     paired_indexes = set(origins.values()) if gap.start < gap.end else set()

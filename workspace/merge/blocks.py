@@ -2,8 +2,8 @@
 
 If one side changed, moved, added or removed a block, the merge applies this change. A list item that both
 sides changed is merged in parts: its box, its words, and the blocks below it. A task's fields are matched by
-name. Any other block that both sides changed is a conflict. The full text is a conflict if one side replaced
-blocks that the other side changed.
+name. Any other block that both sides changed differently is a conflict. The full text is a conflict if one
+side replaced blocks that the other side changed.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Separators:
         return next((version.blocks[id] for version in self._versions if id in version.blocks), None)
 
 
-# Each list level needs a marker; text written by a person does not have this many levels.
+# Each list level needs a marker, and hand-written text does not have this many levels.
 _DEEP_NESTING = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
 
 # A block costs up to 0.2 ms, since all three versions and the result are parsed.
@@ -252,7 +252,7 @@ class _BlockSequenceMerger:
         merged_texts = {id: text for id in ids if (text := self._merge_block(id)) is not None}
         base, ours, theirs = (version.ids for version in self._versions)
         order = merge_order(
-            base, ours, theirs, merged_texts, self._takes_their_position, self._continues_list
+            base, ours, theirs, merged_texts, self._resolve_position_for_theirs, self._continues_list
         )
         separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
         parts: list[bytes] = []
@@ -313,13 +313,17 @@ class _BlockSequenceMerger:
             return None
         return head + children_text
 
-    def _takes_their_position(self, id: BlockId) -> bool:
+    def _resolve_position_for_theirs(self, id: BlockId) -> bool:
+        """Record the conflict of a block's position; return True if its resolution chooses theirs.
+
+        Raises _InseparableChanges for blocks below a list item.
+        """
         base, ours, theirs = (version.blocks.get(id) for version in self._versions)
         if not self._is_top:
             raise _InseparableChanges
         unit = self._build_unit_id(base, ours, theirs)._replace(kind=UnitKind.POSITION)
         positions = [self._find_position(version, id) for version in self._versions]
-        return self._conflicts.is_resolved_for_theirs(UnitConflict(unit, *positions))
+        return self._conflicts.resolve_for_theirs(UnitConflict(unit, *positions))
 
     def _find_position(self, version: BlockVersion, id: BlockId) -> bytes | None:
         """Return the section and predecessor of a block in a version; None if the version lacks the block."""

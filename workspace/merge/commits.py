@@ -182,20 +182,20 @@ def commit_merge(
     branch: str,
     theirs: str,
     *,
-    message: Callable[[Merge], str],
+    build_message: Callable[[Merge], str],
     resolutions: Resolutions | None = None,
-    adjust: Callable[[Merge], Merge] | None = None,
-    check: Callable[[Merge], None] | None = None,
+    adjust_merge: Callable[[Merge], Merge] | None = None,
+    check_merge: Callable[[Merge], None] | None = None,
     confirm: Callable[[], None] | None = None,
     person: Person | None = None,
 ) -> MergeResult:
     """Merge a commit into a branch, as one commit with both as parents; nothing is rewritten.
 
     The first parent is the branch's tip. If another writer moves the branch before the commit, the merge is
-    repeated with the new tip. `adjust` may replace a merge without conflicts. `check` is called with the
-    result of each merge, and raises an error to refuse the merge. `confirm` is called inside the writer's
-    lock, right before the commit, so it must be fast. The author is the `person` that a token identifies,
-    else Git's configured identity.
+    repeated with the new tip. `adjust_merge` may replace a merge without conflicts. `check_merge` is called
+    with the result of each merge, and raises an error to refuse the merge. `confirm` may also raise an error;
+    it is called under Docyard's lock, right before the commit, so it must be fast. The author is the `person`
+    that a token identifies, else Git's configured identity.
 
     Raises MergeConflict, ReadOnly, SigningRequired, BranchNotFound, Busy, and the errors of `merge_commits`
     and `Publication`.
@@ -208,10 +208,10 @@ def commit_merge(
             return merge
         if merge.conflicts:
             raise MergeConflict(tip, merge.conflicts, theirs)
-        if adjust is not None:
-            merge = adjust(merge)
-        if check is not None:
-            check(merge)
+        if adjust_merge is not None:
+            merge = adjust_merge(merge)
+        if check_merge is not None:
+            check_merge(merge)
         check_signing(merge.ours)
         return merge
 
@@ -228,7 +228,7 @@ def commit_merge(
         if confirm is not None:
             confirm()
         author = make_author_signature(workspace, person)
-        return Batch(branch, tip, merge.changes, message(merge), author, parents=(theirs,))
+        return Batch(branch, tip, merge.changes, build_message(merge), author, other_parents=(theirs,))
 
     durable = workspace.durable and workspace.snapshot(tip).config.fsync
     commit = None if merge.is_up_to_date else publish_with_retry(store, branch, build_batch, durable=durable)
@@ -239,6 +239,6 @@ def _resolve_tip(workspace: Branch, branch: str) -> str:
     tip = workspace.tip(branch)
     if tip is None:
         raise BranchNotFound(
-            f"branch '{branch}' to merge into does not exist", fix="Name a branch that has a commit."
+            f"the target branch '{branch}' does not exist", fix="Name a branch that has a commit."
         )
     return tip

@@ -13,7 +13,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    Fit = Callable[["UnitConflict", bytes | None, bytes], bytes | None]
+    FitContent = Callable[["UnitConflict", bytes | None, bytes], bytes | None]
 
 
 class UnitKind(StrEnum):
@@ -90,12 +90,14 @@ class MergedDocument(NamedTuple):
 class Conflicts:
     """The conflicts of one merge, collected during the merge. A conflict may have a resolution.
 
-    `ending` is the document's line ending, which new content also receives. `fit` adapts new content to the
-    position of its unit.
+    `ending` is the document's line ending, which new content also receives. `fit_content` adapts new content
+    to the position of its unit.
     """
 
-    def __init__(self, resolutions: Mapping[UnitId, Resolution], ending: bytes, fit: Fit) -> None:
-        self._resolutions, self._ending, self._fit = resolutions, ending, fit
+    def __init__(
+        self, resolutions: Mapping[UnitId, Resolution], ending: bytes, fit_content: FitContent
+    ) -> None:
+        self._resolutions, self._ending, self._fit_content = resolutions, ending, fit_content
         self._unresolved: dict[UnitId, UnitConflict] = {}
         self._resolved: dict[UnitId, UnitConflict] = {}
 
@@ -116,7 +118,7 @@ class Conflicts:
             yield from (text for text in (*conflict[1:], content) if text is not None)
 
     def resolve(self, conflict: UnitConflict) -> bytes | None:
-        """Return the bytes of a unit in conflict, from its resolution, else from ours.
+        """Record a conflict, and return the bytes of its unit: from its resolution, else from ours.
 
         Raises InvalidResolution.
         """
@@ -131,15 +133,17 @@ class Conflicts:
             case ResolutionChoice.THEIRS:
                 return conflict.theirs
             case ResolutionChoice.CONTENT:
-                return self._fit(conflict, resolution.content, self._ending)
+                return self._fit_content(conflict, resolution.content, self._ending)
 
     def has_new_content(self, unit: UnitId) -> bool:
         """Return True if a unit is resolved with new content."""
         resolution = self._resolutions.get(unit)
         return resolution is not None and resolution.choice is ResolutionChoice.CONTENT
 
-    def is_resolved_for_theirs(self, conflict: UnitConflict) -> bool:
-        """Record a conflict of a unit without its own text, such as a position; return True if it is theirs.
+    def resolve_for_theirs(self, conflict: UnitConflict) -> bool:
+        """Record a conflict of a unit without new content, such as a position.
+
+        Return True if its resolution chooses theirs.
 
         Raises InvalidResolution for new content.
         """
@@ -160,7 +164,7 @@ class Conflicts:
     def truncate(self, counts: tuple[int, int]) -> None:
         """Remove the conflicts added since `count` returned `counts`.
 
-        Call this method if a larger unit, which contains their units, is in conflict instead.
+        Call this method if a larger unit, which contains the units of these conflicts, conflicts instead.
         """
         while len(self._unresolved) > counts[0]:
             self._unresolved.popitem()
@@ -180,7 +184,7 @@ T = TypeVar("T")
 
 
 def merge_values(base: T, ours: T, theirs: T) -> T | Clash:
-    """Return the value of the side that changed the value; CLASH if both sides changed it differently."""
+    """Return the value of the side that changed it; CLASH if the sides changed it differently."""
     if ours == theirs or theirs == base:
         return ours
     return theirs if ours == base else CLASH

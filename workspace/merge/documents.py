@@ -264,7 +264,7 @@ def _convert_line_endings(document: Document, ending: bytes) -> Document:
 def _merge_versions(
     base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts
 ) -> bytes | None:
-    """Return the merged document; None if it is not parsed as the sections from which it was built."""
+    """Return the merged document; None if it cannot be verified, or if a section would be too deep."""
     base_version, our_version, their_version = build_versions(base, ours, theirs)
     omitted_ids: set[SectionId] = set()
     our_heading_ids: set[SectionId] = set()
@@ -312,7 +312,7 @@ def _merge_versions(
         unresolved_ids = {
             id
             for id in clashing_ids
-            if not _is_resolved_for_theirs(base_version, our_version, their_version, id, conflicts)
+            if not _resolve_for_theirs(base_version, our_version, their_version, id, conflicts)
         }
         if not unresolved_ids:
             return data if preserves_all_lines(base, ours, theirs, document, conflicts.versions) else None
@@ -332,30 +332,33 @@ def _record_address_conflicts(
     conflicts: Conflicts,
     conflict_counts: tuple[int, int],
 ) -> tuple[int, int]:
-    """Record the conflicts of clashing addresses before the conflicts of the next round."""
+    """Replace the conflicts of a round by those of its clashing addresses, and return their counts."""
     conflicts.truncate(conflict_counts)
     for id in sorted(ids):
-        _is_resolved_for_theirs(base, ours, theirs, id, conflicts)
+        _resolve_for_theirs(base, ours, theirs, id, conflicts)
     return conflicts.count()
 
 
-def _is_resolved_for_theirs(
+def _resolve_for_theirs(
     base: SectionVersion | None,
     ours: SectionVersion,
     theirs: SectionVersion,
     id: SectionId,
     conflicts: Conflicts,
 ) -> bool:
-    """Return True if a resolution takes a section or heading of theirs although its address is in use."""
+    """Record the conflict of a section or heading of theirs whose address is in use in ours.
+
+    Return True if a resolution takes the section or heading nevertheless.
+    """
     if id not in ours.sections:
         unit = UnitId(UnitKind.SECTION, theirs.sections[id].key)
-        return conflicts.is_resolved_for_theirs(UnitConflict(unit, None, None, theirs.read_full_text(id)))
+        return conflicts.resolve_for_theirs(UnitConflict(unit, None, None, theirs.read_full_text(id)))
     versions = [
         format_heading(*side.get_document_section(id)) if side and id in side.sections else None
         for side in (base, ours, theirs)
     ]
     unit = UnitId(UnitKind.HEADING, _find_key(id, base, ours, theirs))
-    return conflicts.is_resolved_for_theirs(UnitConflict(unit, *versions))
+    return conflicts.resolve_for_theirs(UnitConflict(unit, *versions))
 
 
 def _merge_byte_order_mark(base: Document | None, ours: Document, theirs: Document) -> bytes:

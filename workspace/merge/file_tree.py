@@ -1,4 +1,4 @@
-"""The files after a merge, for resolving links before a commit."""
+"""The files after a merge, with which links are resolved before the commit."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class MergedFileTree:
             return False
         return entry.mode == SUBMODULE_MODE or (entry.is_tree and self.exists(path))
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder."""
         entry = self._ours.entry(folder) if folder else None
         tree = entry.id if entry and entry.is_tree else None if folder else self._ours.tree

@@ -74,9 +74,9 @@ def merge_key_lines(base: bytes | None, ours: bytes, theirs: bytes) -> MergedKey
 def merge_key_values(base: object, ours: object, theirs: object) -> object | Clash:
     """Return the merge of three lists or mappings; CLASH if it is ambiguous.
 
-    Items of lists are values that are not lists or mappings, and are matched by value. Two different
-    replacements of the same item are a clash. Two different orders are also a clash. A mapping is merged one
-    level deep, with the lists in it.
+    Items of lists are matched by value; a list that contains lists or mappings is a clash. Two different
+    replacements of the same item are a clash. Two different orders are also a clash. A mapping is merged key
+    by key, with the lists in it, but not with the mappings in it.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
         return _merge_lists([] if base is _MISSING_VALUE else base, ours, theirs)
@@ -239,7 +239,7 @@ def merge_front_matter(
         for name, text in merged_lines.items()
         if name in keys and text in (our_keys.get(name), their_keys.get(name))
     }
-    if _has_values(front_matter, sides_by_key, values):
+    if _has_expected_values(front_matter, sides_by_key, values):
         return front_matter
     conflicts.truncate(conflict_counts)
     return conflicts.resolve(conflict) or b""
@@ -288,7 +288,7 @@ def split_key_lines(front_matter: bytes) -> Mapping[str, bytes] | None:
     return {name: b"".join(parts) for name, parts in blocks}
 
 
-def _has_values(
+def _has_expected_values(
     front_matter: bytes, sides_by_key: Mapping[str, Document], values: Mapping[str, object]
 ) -> bool:
     """Return True if each key has the expected value: its side's value, or the merged value."""

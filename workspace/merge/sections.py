@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.diff.sequences import find_definitely_moved
-from workspace.document.heading_text import rewrite_heading
-from workspace.document.headings import replace_inline
+from workspace.document.heading_splices import rewrite_heading
+from workspace.document.headings import plan_inline_replacement
 from workspace.document.splices import Splice, apply_splices, find_text_end, find_text_start
 from workspace.edits.content import MAX_LEVEL
 from workspace.markdown.lines import BOM
@@ -30,7 +30,11 @@ SectionId = tuple[str, int]
 
 
 class TreePosition(NamedTuple):
-    """The position of a section: its parent, and how many levels deeper it is (from 0, at the top)."""
+    """The position of a section: its parent, and its depth.
+
+    The depth is the difference between the levels of the section and of its parent. Without a parent, it is
+    the level of the section.
+    """
 
     parent: SectionId | None
     depth: int
@@ -219,8 +223,8 @@ class _TreeMerger:
         base, ours, theirs = (
             side.children.get(parent, []) if side else [] for side in (self._base, self._ours, self._theirs)
         )
-        order = merge_order(base, ours, theirs, set(children), self._is_resolved_for_theirs)
-        # Sections whose parent on both sides was removed come last.
+        order = merge_order(base, ours, theirs, set(children), self._resolve_for_theirs)
+        # Sections whose parents on both sides were removed come last.
         ordered_ids = set(order)
         ids_in_order = [*order, *(id for id in children if id not in ordered_ids)]
         # After a sibling of a higher level, a deeper section would become its child. A preamble has no level.
@@ -243,7 +247,7 @@ class _TreeMerger:
             depth = merge_values(base.depth, ours.depth, theirs.depth)
             if parent is not CLASH and depth is not CLASH and ours.parent == theirs.parent:
                 return self._ensure_parent_remains(id, TreePosition(parent, depth))
-        return self._ensure_parent_remains(id, theirs if self._is_resolved_for_theirs(id) else ours)
+        return self._ensure_parent_remains(id, theirs if self._resolve_for_theirs(id) else ours)
 
     def _ensure_parent_remains(self, id: SectionId, position: TreePosition) -> TreePosition:
         """Return a position whose parent remains: `position`, the other side's, or one below an ancestor."""
@@ -272,20 +276,21 @@ class _TreeMerger:
                 id = positions[id].parent
             if id is not None and id in path:
                 cycle = [*path][[*path].index(id) :]
-                are_resolved_for_theirs = [self._is_resolved_for_theirs(item) for item in cycle]
+                are_resolved_for_theirs = [self._resolve_for_theirs(item) for item in cycle]
                 chosen_side = self._theirs if any(are_resolved_for_theirs) else self._ours
                 for item in cycle:
                     if item in chosen_side.positions:
                         positions[item] = self._ensure_parent_remains(item, chosen_side.positions[item])
             checked_ids.update(path)
 
-    def _is_resolved_for_theirs(self, id: SectionId) -> bool:
+    def _resolve_for_theirs(self, id: SectionId) -> bool:
+        """Record the conflict of a section's position; return True if its resolution chooses theirs."""
         versions = (self._base, self._ours, self._theirs)
         key = next(side.sections[id].key for side in versions if side and id in side.sections)
         conflict = UnitConflict(
             UnitId(UnitKind.POSITION, key), *(_find_position(side, id) for side in versions)
         )
-        return self._conflicts.is_resolved_for_theirs(conflict)
+        return self._conflicts.resolve_for_theirs(conflict)
 
 
 def _find_position(side: SectionVersion | None, id: SectionId) -> bytes | None:
@@ -324,7 +329,7 @@ def select_sections(
                 old_text, new_text = base.read_full_text(root), other.read_full_text(root)
                 versions = (None, new_text) if removing_side is ours else (new_text, None)
                 unit = UnitId(UnitKind.SECTION, base.sections[root].key)
-                is_removed = conflicts.is_resolved_for_theirs(UnitConflict(unit, old_text, *versions)) is (
+                is_removed = conflicts.resolve_for_theirs(UnitConflict(unit, old_text, *versions)) is (
                     removing_side is theirs
                 )
             if is_removed:
@@ -422,7 +427,9 @@ def merge_heading(
         return None
     document, section = ours
     assert section.heading is not None
-    start, end, text = replace_inline(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
+    start, end, text = plan_inline_replacement(
+        document.lines, section.heading.block, f"{prefix}{words}{suffix}"
+    )
     heading_lines_start = find_text_start(document.data, section.start, section.body_start)
     splices = (
         rewrite_heading(document, section, level=level, title_splices=[Splice(start, end, text)])

@@ -70,8 +70,8 @@ class TreeSide(NamedTuple):
 def compare_sides(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> tuple[TreeSide, TreeSide]:
     """Return the changes of two commits from their base.
 
-    The other side may have rewritten a renamed document too much for detection. The document counts as
-    renamed by both if both sides have it at the same path.
+    If a side has also rewritten a renamed document, its rename may not be detected. The document then counts
+    as renamed by both sides if the other side renamed it to a path that this side added.
     """
     our_side, their_side = _compare_side(base, ours), _compare_side(base, theirs)
     return _add_shared_renames(our_side, their_side), _add_shared_renames(their_side, our_side)
@@ -108,7 +108,11 @@ def _add_shared_renames(side: TreeSide, other: TreeSide) -> TreeSide:
 
 
 class PathCollisions:
-    """A check that paths of theirs are free in ours. The caller may change `vacated_paths`."""
+    """A check that paths of theirs are free in ours.
+
+    `vacated_paths` are the paths of files of ours that the merge removes or moves. The caller may change them
+    between checks.
+    """
 
     def __init__(self, ours: Snapshot, theirs: Snapshot, vacated_paths: Collection[str]) -> None:
         self._ours, self._theirs, self._vacated_paths = ours, theirs, vacated_paths
@@ -228,7 +232,10 @@ class FileConflicts:
     def resolve_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> bytes | WholeEntry | None:
-        """Return the change of a file by its resolution; None if the version of ours is preserved."""
+        """Record the conflict of a file, and return the file's change by its resolution.
+
+        Return None if the version of ours is preserved.
+        """
         resolution = self._find_resolution(path, FILE_UNIT)
         if resolution is None:
             versions = (self._format_version(entry) for entry in (base, ours, theirs))
@@ -244,8 +251,8 @@ class FileConflicts:
             case ResolutionChoice.CONTENT:
                 return WholeEntry(None) if resolution.content is None else resolution.content
 
-    def takes_their_path(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> bool:
-        """Return True if a file that both sides renamed moves to the path of theirs.
+    def resolve_path_for_theirs(self, base: FileLocation, ours: FileLocation, theirs: FileLocation) -> bool:
+        """Record the conflict of a file that both sides renamed; return True if it gets the path of theirs.
 
         Raises InvalidResolution.
         """
@@ -305,11 +312,11 @@ class VersionPaths(NamedTuple):
 class Merge(NamedTuple):
     """The merge into ours: the changes of a commit on top of it, and the conflicts.
 
-    `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved_paths`
-    maps the path in ours of each document that theirs renamed to its new path. `resolved_units` are the
-    conflicts with a resolution, by path and unit; any other resolution had no effect. `bases` are the merge
-    bases. `version_paths` maps the path of a file after the merge, or a former path, to the file's paths in
-    all versions.
+    `changes` maps the path of each changed file to its new bytes or its `WholeEntry`. `moved_paths` maps the
+    path in ours of each document that theirs renamed to its new path. `resolved_units` are the conflicts with
+    a resolution, by path and unit; any other resolution had no effect. `bases` are the merge bases.
+    `version_paths` maps the path of a file after the merge, or a former path, to the file's paths in all
+    versions.
     """
 
     bases: tuple[str, ...]
@@ -459,7 +466,7 @@ class _TreeMerge:
         """Return the path of a file that both sides have."""
         if theirs.path in (base.path, ours.path):
             return ours.path
-        if ours.path == base.path or self._file_conflicts.takes_their_path(base, ours, theirs):
+        if ours.path == base.path or self._file_conflicts.resolve_path_for_theirs(base, ours, theirs):
             return theirs.path
         return ours.path
 
@@ -555,7 +562,7 @@ class _TreeMerge:
             is_stable = True
             for path, (old_path, change) in list(self._incoming_files.items()):
                 blocking_path = collisions.find_blocking_path(path)
-                if blocking_path is None or self._replaces_blocking_file(path, blocking_path):
+                if blocking_path is None or self._resolve_blocked_path(path, blocking_path):
                     continue
                 del self._incoming_files[path]
                 self._vacated_version_paths[path] = VersionPaths(path, blocking_path, path)
@@ -566,8 +573,11 @@ class _TreeMerge:
                     if change != WholeEntry(self._ours.snapshot.entry(old_path)):
                         self._changes[old_path] = change
 
-    def _replaces_blocking_file(self, path: str, blocking_path: str) -> bool:
-        """Return True if a resolution lets an added file replace the blocking file."""
+    def _resolve_blocked_path(self, path: str, blocking_path: str) -> bool:
+        """Record the conflict of an added file with the file that blocks its path.
+
+        Return True if the resolution replaces the blocking file.
+        """
         our_entry = find_file(self._ours.snapshot, path)
         if blocking_path != path or our_entry is None:
             self._file_conflicts.omit_file(path, blocking_path)

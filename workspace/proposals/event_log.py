@@ -161,7 +161,7 @@ class EventLog:
             )
             fetched_tips = Tips(store).list_fetched(DISCUSSION_BRANCH) if tip is None else ()
             changes = self._list_union_changes(None, fetched_tips) | new_files
-            return Batch(DISCUSSION_BRANCH, tip, changes, message, signature, parents=fetched_tips)
+            return Batch(DISCUSSION_BRANCH, tip, changes, message, signature, other_parents=fetched_tips)
 
         result = publish_with_retry(store, DISCUSSION_BRANCH, build_batch, durable=self._durable)
         if isinstance(result, AppendResult):
@@ -214,9 +214,11 @@ class EventLog:
                     change.path: WholeEntry(change.new)
                     for change in trees.diff_trees(store, our_tree, their_tree)
                 }
-                return Batch(DISCUSSION_BRANCH, ours, fast_forward, message, signature, commit=theirs)
+                return Batch(
+                    DISCUSSION_BRANCH, ours, fast_forward, message, signature, existing_commit=theirs
+                )
             changes = resolve_collisions(ours, self._list_union_changes(ours, [theirs]))
-            return Batch(DISCUSSION_BRANCH, ours, changes, message, signature, parents=(theirs,))
+            return Batch(DISCUSSION_BRANCH, ours, changes, message, signature, other_parents=(theirs,))
 
         return publish_with_retry(store, DISCUSSION_BRANCH, build_batch, durable=self._durable)
 

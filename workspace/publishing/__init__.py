@@ -1,4 +1,4 @@
-"""The publication of a batch: one compare-and-swap of a branch, followed by the checkout.
+"""The publication of a batch: the update of the work tree, then one compare-and-swap of the branch.
 
 after_commit.py    the rule for a failure after a commit
 batch.py           a batch: the changes of one commit, as a value
@@ -11,5 +11,5 @@ publish.py         the publication of a batch as one commit
 recovery.py        recovery after a crash: an unfinished publication is rolled back or forward
 refs.py            the ref of a branch as a file
 repair.py          repair of damage by a loss of power
-staging_folder.py  the staging folder of a publication
+staging_folder.py  atomic changes of files, and the staging folder of a publication
 """

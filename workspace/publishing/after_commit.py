@@ -2,7 +2,7 @@
 
 A client that receives an error repeats its call, and would write twice. So a publication records its commit
 in the record of its call. From then on, `run_with_caveat` replaces the result of a failed step by a default.
-Any other failure is returned to the client as a success with that commit.
+The response to any other failure is a success with that commit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", de
 def record_commits() -> Iterator[CommitRecord]:
     """Record the commits that are made in the block, for the code that builds the response.
 
-    An outer record also gets the last commit, because building the response can fail too.
+    An outer record also gets the last commit, because a step after the block can fail too.
     """
     outer = _RECORD.get()
     token = _RECORD.set(record := CommitRecord())
@@ -86,7 +86,7 @@ def has_committed() -> bool:
 def run_with_caveat(step: Callable[[], T], default: T, caveat: str) -> T:
     """Run a step; if it fails after a commit, log the failure, record `caveat`, and return `default`.
 
-    Before a commit, the error of the step is raised.
+    Before a commit, or without a record, the error of the step is raised.
     """
     try:
         return step()

@@ -15,10 +15,10 @@ class Batch:
     """Changes to a branch: new bytes for each path, None for a removed file, or an entry of any kind.
 
     `base` is the commit to which the changes apply, None if the branch has no commit yet. The author is also
-    the committer. For a merge, `parents` are the parents after `base`, and the commit is made even without a
-    changed file.
+    the committer. For a merge, `other_parents` are the parents after `base`, and the commit is made even
+    without a changed file.
 
-    If `commit` is set, the branch is moved to that existing commit, such as a fetched commit. `changes` are
+    If `existing_commit` is set, the branch is moved to that commit, such as a fetched commit. `changes` are
     then the differences between the base and this commit, and message and author are only for the reflogs.
     """
 
@@ -27,13 +27,13 @@ class Batch:
     changes: Mapping[str, bytes | WholeEntry | None]
     message: str
     author: Signature
-    parents: tuple[str, ...] = ()
-    commit: str | None = None
+    other_parents: tuple[str, ...] = ()
+    existing_commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file: its entry before (None: a new file), its object's id after (None: removed).
+    """A change of one file: its old entry (None: a new file), and the id of its new object (None: removed).
 
     `mode` is the new mode; for a removed file, the old mode.
     """
@@ -51,20 +51,20 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
         PathBlocked: a link or a submodule is at the path of a change that is not a `WholeEntry`.
     """
     file_changes: list[FileChange] = []
-    for path, data in sorted(batch.changes.items()):
+    for path, change in sorted(batch.changes.items()):
         old = find_in_tree(git, tree, path) if tree else None
-        if isinstance(data, WholeEntry):
+        if isinstance(change, WholeEntry):
             file_changes += _list_entry_changes(
-                path, old if old is None or not old.is_tree else None, data.entry
+                path, old if old is None or not old.is_tree else None, change.entry
             )
             continue
         if old is not None and not old.is_blob:
-            if data is None and old.is_tree:
+            if change is None and old.is_tree:
                 continue
             if not old.is_tree:
                 raise PathBlocked(path, old)
             old = None
-        new = None if data is None else hash_blob(data)
+        new = None if change is None else hash_blob(change)
         if new != (old.id if old else None):
             file_changes.append(FileChange(path, old, new, old.mode if old else FILE_MODE))
     return tuple(file_changes)

@@ -1,10 +1,10 @@
 """The objects of a publication's commit, in memory until Git's housekeeping can no longer remove them.
 
-Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`. A run that read the
-refs earlier removes them even later. So each object's file is checked right before and right after the branch
-moves, and written again if it is missing. While a `git gc` runs, the objects are also in a pack that it does
-not remove. A copy in the staging folder is used for the recovery after a crash. The copies of the last
-publications are preserved for `docyard doctor --fix`; Git ignores them.
+Until the branch is at the commit, `git gc --prune=now` treats its objects as unreachable. A run that read the
+refs before that may remove them even afterwards. So each object's file is checked right before and right
+after the branch moves, and written again if it is missing. While a `git gc` runs, the objects are also in a
+pack that it does not remove. A copy in the staging folder is used for the recovery after a crash. The copies
+of the last publications are preserved, to restore missing objects; Git ignores these copies.
 """
 
 from __future__ import annotations
@@ -47,17 +47,19 @@ _MAX_ATTEMPTS = 5
 class BatchObjects:
     """The commit of a batch, and the objects that the commit reaches and the branch does not.
 
-    `files` maps the id of each object to the bytes of its loose file.
+    `loose_files` maps the id of each object to the bytes of its loose file.
     """
 
     def __init__(
-        self, store: GitStore, batch: Batch, commit: str, files: dict[str, bytes], *, durable: bool
+        self, store: GitStore, batch: Batch, commit: str, loose_files: dict[str, bytes], *, durable: bool
     ) -> None:
         self.commit = commit
-        self.files = files
+        self.loose_files = loose_files
         self._store = store
         self._batch = batch
-        self._other_commits = (batch.commit,) if batch.commit is not None else batch.parents
+        self._other_commits = (
+            (batch.existing_commit,) if batch.existing_commit is not None else batch.other_parents
+        )
         self._durable = durable
         self._protected_gc: str | None = None
 
@@ -68,9 +70,10 @@ class BatchObjects:
         Raises:
             PathBlocked: a path cannot be written.
             OSError: the system refused a write.
+            DamagedRepository: an object of the base is missing or broken.
         """
-        if batch.commit is not None:
-            return cls(store, batch, batch.commit, {}, durable=durable)
+        if batch.existing_commit is not None:
+            return cls(store, batch, batch.existing_commit, {}, durable=durable)
         commit, files = _write_objects(store, batch, base_tree, durable=durable)
         return cls(store, batch, commit, files, durable=durable)
 
@@ -79,42 +82,46 @@ class BatchObjects:
 
         Objects in a pack count as missing, because a running `git repack` may remove the pack.
         """
-        missing_ids = [id for id in self.files if not is_loose(self._store.common_dir, id)]
+        missing_ids = [id for id in self.loose_files if not is_loose(self._store.common_dir, id)]
         for id in missing_ids:
-            write_loose(self._store.common_dir, id, self.files[id], durable=self._durable)
+            write_loose(self._store.common_dir, id, self.loose_files[id], durable=self._durable)
         return len(missing_ids)
 
     def protect(self) -> None:
         """Protect the objects from a running `git gc`, then write missing ones.
 
-        The objects of a commit on another branch are safe. They are treated as objects of the batch if no ref
-        is at that commit now, or if a `git gc` may have read the refs earlier.
+        Another parent, or an existing commit, is usually the tip of another ref, so that its objects are
+        safe. They are treated as objects of the batch if no other ref is at this commit now, or if a `git gc`
+        is running, which may have read the refs before.
 
         Raises OSError, DamagedRepository.
         """
         store = self._store
         gc = identify_running_gc(store.common_dir)
         for other_commit in self._other_commits:
-            if other_commit not in self.files and (
+            if other_commit not in self.loose_files and (
                 gc is not None or other_commit not in store.other_tips(self._batch.branch)
             ):
-                self.files |= _collect_new_objects(store, other_commit, self._batch.base)
-        if gc is not None and gc != self._protected_gc and self.files:
-            keep_objects(store.common_dir, self.files.values(), gc, durable=self._durable)
+                self.loose_files |= _collect_new_objects(store, other_commit, self._batch.base)
+        if gc is not None and gc != self._protected_gc and self.loose_files:
+            keep_objects(store.common_dir, self.loose_files.values(), gc, durable=self._durable)
             self._protected_gc = gc
         self.write_missing()
 
     def write_copy(self, staging_folder: StagingFolder) -> None:
-        """Write the copy for the recovery, not synced: the objects themselves survive a loss of power."""
+        """Write the copy for the recovery. It is not synced: durable objects are synced themselves."""
         copy = staging_folder.folder / COPY_NAME
-        copy.write_bytes(b"".join(self.files.values()))
+        copy.write_bytes(b"".join(self.loose_files.values()))
         share_with_group(copy)
 
     def preserve_copy(self, staging_folder: StagingFolder) -> None:
-        """Preserve the copy after the publication, and remove the oldest copies; a failure is ignored."""
+        """Preserve the copy after the publication, unless it is over 8 MiB, and remove the oldest copies.
+
+        A failure is ignored.
+        """
         common_dir = self._store.common_dir
         recent_folder = common_dir / RECENT_COPIES
-        if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
+        if not self.loose_files or sum(map(len, self.loose_files.values())) > MAX_COPY_BYTES:
             return
         with suppress(OSError):
             if is_below_link(recent_folder / self.commit, common_dir):
@@ -131,7 +138,7 @@ class BatchObjects:
 class CopiedObject(NamedTuple):
     """An object in a copy: its loose file, its kind and its data."""
 
-    file: bytes
+    loose_file: bytes
     kind: str
     data: bytes
 
@@ -139,7 +146,7 @@ class CopiedObject(NamedTuple):
 def read_copied_objects(common_dir: Path) -> dict[str, CopiedObject]:
     """Return the objects in all copies, by id.
 
-    Each of the last publications has a copy, and so has each publication that a crash interrupted.
+    The copies are those of the last publications, and of publications that a crash interrupted.
     """
     objects: dict[str, CopiedObject] = {}
     for path in (
@@ -173,8 +180,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
 
     `git prune` takes no lock. A run that read the refs before a branch moved may remove some objects of
     the commit after the response. So each object in the copy of the tip is checked. Then the objects in the
-    copies of its parents are checked, as far back as there are copies. The caller must have
-    Docyard's lock.
+    copies of its parents are checked, as far back as there are copies. The caller must have Docyard's lock.
 
     A branch whose ref is torn is skipped. Raises OSError, NotARepository, UnsupportedRepository.
     """
@@ -191,7 +197,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
         visited.add(commit)
         objects = _read_copy(store.common_dir / RECENT_COPIES / names[commit], store.common_dir)
         for id in store.find_missing_on_disk(objects):
-            write_loose(store.common_dir, id, objects[id].file, durable=True)
+            write_loose(store.common_dir, id, objects[id].loose_file, durable=True)
             restored_count += 1
         for id, copied_object in objects.items():
             if copied_object.kind == "commit":
@@ -220,11 +226,14 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     return restore_pruned(store, [branch]) if store.find_missing_on_disk(ids) else 0
 
 
-def restore_copy(store: GitStore, staging_folder: StagingFolder) -> None:
-    """Write the missing objects of a publication that a crash interrupted. Raises OSError."""
+def restore_from_copy(store: GitStore, staging_folder: StagingFolder) -> None:
+    """Write the objects of an interrupted publication that have no loose file, from its copy.
+
+    Raises OSError.
+    """
     for id, copied_object in _read_copy(staging_folder.folder / COPY_NAME, store.common_dir).items():
         if not is_loose(store.common_dir, id):
-            write_loose(store.common_dir, id, copied_object.file, durable=True)
+            write_loose(store.common_dir, id, copied_object.loose_file, durable=True)
 
 
 def _list_recent_copies(common_dir: Path) -> dict[str, str]:
@@ -250,7 +259,10 @@ def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
 def _write_objects(
     store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
 ) -> tuple[str, dict[str, bytes]]:
-    """Write the objects of a batch; write them again if Git removes an object that no ref reaches yet."""
+    """Write the objects of a batch, and return its commit and their loose files by id.
+
+    The objects are written again if Git removes one of them, because no ref reaches it yet.
+    """
     attempt_number = 0
     while True:
         attempt_number += 1
@@ -271,7 +283,7 @@ def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
     changes = batch.changes.items()
     blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
     tree = rewrite_tree(store, base_tree, blobs)
-    parents = (*([batch.base] if batch.base else []), *batch.parents)
+    parents = (*([batch.base] if batch.base else []), *batch.other_parents)
     return store.put_commit(tree, parents, batch.author, batch.author, batch.message)
 
 

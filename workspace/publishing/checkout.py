@@ -1,8 +1,8 @@
 """The work tree of a branch during a publication: comparison, replacement file by file, and rollback.
 
 A file is replaced through private files next to it, whose names are in the journal. `.new` has the new bytes.
-`.old` is a link to `.new` that is exchanged with the file. `.put` is the link if there is no file yet, or if
-the system cannot exchange two files. `.new` and `.old` stay until the publication has ended, so a rollback
+`.old` is a link to `.new` that is swapped with the file. `.put` is the link if there is no file yet, or if
+the system cannot swap two files. `.new` and `.old` stay until the publication has ended, so a rollback
 writes no data, and needs no disk space.
 """
 
@@ -69,7 +69,9 @@ class WorkFiles:
         old = (change.old.id, change.old.mode) if change.old else None
         return self._matches_old(change.path, old)
 
-    def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
+    def plan_replacements(
+        self, changes: Iterable[FileChange]
+    ) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
         """Return the journal's entries for changed files, removals first, and the folders to create."""
         token = secrets.token_hex(8)
         files = tuple(
@@ -105,21 +107,21 @@ class WorkFiles:
         data = self._git.convert_to_worktree(file.new[0], file.path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            handle = os.open(_build_private_path(target, file, "new"), flags, 0o666)
+            descriptor = os.open(_build_private_path(target, file, "new"), flags, 0o666)
         except NotADirectoryError:
             raise FileChanged(file.path) from None
-        with open(handle, "wb") as stream:
+        with open(descriptor, "wb") as stream:
             stream.write(data)
-            new_status = os.fstat(handle)
+            new_status = os.fstat(descriptor)
             mode = self._choose_permissions(file.new[1], new_status if old_status is None else old_status)
             if mode != stat.S_IMODE(new_status.st_mode):
-                os.fchmod(handle, mode)
+                os.fchmod(descriptor, mode)
             if durable:
                 stream.flush()
-                os.fsync(handle)
+                os.fsync(descriptor)
 
     def replace(self, file: WorkFile) -> None:
-        """Replace a file by its new bytes atomically.
+        """Create, replace or remove a file atomically.
 
         Raises:
             FileChanged: the file differs from the base.
@@ -146,7 +148,7 @@ class WorkFiles:
         self._backup_statuses[file.path] = backup.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
-        """Raise `FileChanged` if a program wrote to a file that it had open during its replacement."""
+        """Raise FileChanged if a program has written to an old file that it had opened before."""
         for file in files:
             status = self._backup_statuses.get(file.path)
             if status is not None and not is_unchanged(
@@ -167,9 +169,10 @@ class WorkFiles:
                 sync_to_disk(folder)
 
     def roll_back(self, file: WorkFile, *, restore: bool) -> None:
-        """Remove a file's private files; with `restore`, restore the old file if the new file is at its path.
+        """Remove a file's private files; with `restore`, restore its old state first.
 
-        Later changes by a user are preserved. The call may be repeated after a failure.
+        The old file is restored only if the new file, or no file, is at its path, so that later changes by a
+        user are preserved. The call may be repeated after a failure.
         """
         if not self._has_real_folders(file.path):
             return
@@ -182,12 +185,12 @@ class WorkFiles:
                 target.unlink()
         elif restore and lstat(backup) is not None:
             is_free = lstat(target) is None
-            # Before the exchange with the old file, `backup` is a link to the new file.
+            # Before the swap with the old file, `backup` is a link to the new file.
             if (is_free or self._has_new_content(target, file)) and not self._has_new_content(backup, file):
                 os.rename(backup, target)
-        self.clear(file)
+        self.remove_private_files(file)
 
-    def clear(self, file: WorkFile) -> None:
+    def remove_private_files(self, file: WorkFile) -> None:
         """Remove a file's private files."""
         for suffix in ("put", "old", "new"):
             with contextlib.suppress(NotADirectoryError):
@@ -204,7 +207,7 @@ class WorkFiles:
         backup, status = _build_private_path(target, file, "old"), self._backup_statuses.get(file.path)
         if status is not None and not is_unchanged(lstat(backup), status):
             os.rename(backup, find_free_name(target.with_name(f"{target.name}.orig")))
-        self.clear(file)
+        self.remove_private_files(file)
         if file.new is None:
             folder = (self._root / file.path).parent
             with contextlib.suppress(OSError):
@@ -214,7 +217,7 @@ class WorkFiles:
                     folder = folder.parent
 
     def remove_folders(self, folders: Iterable[str]) -> None:
-        """Remove created folders if they are empty."""
+        """Remove those of these folders that are empty."""
         for folder in reversed(tuple(folders)):
             with contextlib.suppress(OSError):
                 (self._root / folder).rmdir()
@@ -235,7 +238,7 @@ class WorkFiles:
         return self._git.hash_worktree_file(file.read_bytes(), file, path) == id
 
     def _choose_permissions(self, mode: int, existing_status: os.stat_result) -> int:
-        """Return the permissions of a new file: those of `existing_status`, and executable by Git's mode."""
+        """Return the permissions of a new file: those of `existing_status`, executable if Git's mode is."""
         permissions = stat.S_IMODE(existing_status.st_mode)
         if not self._uses_modes or self._is_executable(existing_status) == (mode == EXECUTABLE_MODE):
             return permissions
@@ -322,9 +325,9 @@ class WorktreeBusy(WorkspaceError):
 class Checkout:
     """One work tree during its change from the base of a batch to the commit.
 
-    `prepare` and `check` read the work tree, and write only to the staging folder. `apply` changes files and
-    index, and `recovery` rolls these changes back, as after a crash. The caller acquires Git's index lock
-    before `check`, and releases it at the end.
+    `prepare` and `recheck` read the work tree, and write only to the staging folder. `apply` changes files
+    and Git's index, and `recovery` rolls these changes back, as after a crash. The caller acquires the lock
+    of Git's index before `recheck`, and releases it at the end.
     """
 
     def __init__(self, store: GitStore, worktree: Worktree, changes: tuple[FileChange, ...]) -> None:
@@ -342,14 +345,14 @@ class Checkout:
         self._old_index_data: bytes | None = None
         self._index = IndexFile.empty()
 
-    def prepare(self, staging_folder: StagingFolder, name: str) -> None:
-        """Compare the work tree with the base, and write the new index under this name.
+    def prepare(self, staging_folder: StagingFolder, index_name: str) -> None:
+        """Compare the work tree with the base, and write Git's new index to a file `index_name`.
 
         Raises:
             InvalidPath: not every system can store a path.
-            WorktreeBusy: an operation is in progress, the index has an unsupported format, or a link or a
-                submodule would change.
-            WorktreeConflict: a file of the batch differs from the base, in the index or in the work tree.
+            WorktreeBusy: an operation is in progress, or the kind of checkout, Git's index or a file prevents
+                the write.
+            WorktreeConflict: a file of the batch differs from the base, in Git's index or in the work tree.
         """
         self._check_state()
         self._check_file_kinds()
@@ -362,27 +365,30 @@ class Checkout:
             )
         except PathOccupied as error:
             raise WorktreeConflict([error.path]) from None
-        path = staging_folder.write(name, self._index.data, old_file=self._index_path)
+        path = staging_folder.write(index_name, self._index.data, old_file=self._index_path)
         if self._old_index_data is not None:
             # For Git, an entry is unchanged if its file is older than the index. So the new index gets the
             # time of the old one; a newer time would hide a change that a user made right before.
             mtime = self._index_path.stat().st_mtime_ns
             os.utime(path, ns=(mtime, mtime))
 
-    def add_to_journal(self, journal: Journal, name: str) -> Journal:
+    def add_to_journal(self, journal: Journal, index_name: str) -> Journal:
         """Return the journal with the changes to this work tree."""
-        files, folders = self._files.plan(self._changes)
+        files, folders = self._files.plan_replacements(self._changes)
         return replace(
             journal,
             git_dir=os.path.relpath(self.worktree.git_dir, self._git.common_dir),
-            index=name,
+            index=index_name,
             had_index=self._old_index_data is not None,
             files=files,
             folders=folders,
         )
 
-    def check(self) -> bool:
-        """Compare again, under the lock; return False if the index has changed since `prepare`."""
+    def recheck(self) -> bool:
+        """Compare again, under the lock; return False if Git's index has changed since `prepare`.
+
+        Raises WorktreeBusy, WorktreeConflict.
+        """
         self._check_state()
         if self._read_index() != self._old_index_data:
             return False
@@ -394,7 +400,7 @@ class Checkout:
         return True
 
     def apply(self, journal: Journal, staging_folder: StagingFolder) -> None:
-        """Write and remove the files, then install the new index.
+        """Write and remove the files, then install Git's new index.
 
         Raises:
             WorktreeConflict: a file has changed meanwhile.

@@ -26,7 +26,7 @@ _GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
 class UnknownJournal(WorkspaceError):
-    """An error: a complete journal is of another version of Docyard, so this one cannot roll it back."""
+    """An error: a complete journal has the format of another version, so that this one cannot recover it."""
 
     code: ClassVar[str] = "UNKNOWN_JOURNAL"
 
@@ -55,8 +55,8 @@ class Journal:
     """A publication: the branch, its move from `base` to `commit`, and the changes to a work tree.
 
     `git_dir` is the work tree's own Git directory, relative to the common one; None if no work tree is
-    updated. `index` is the name of the finished index in the staging folder, and `had_index` is True if an
-    index existed before. `folders` are the missing folders of the work tree, the outermost first.
+    updated. `index` is the name of Git's finished index in the staging folder, and `had_index` is True if
+    Git's index existed before. `folders` are the missing folders of the work tree, the outermost first.
     """
 
     branch: str
@@ -75,7 +75,10 @@ class Journal:
 
     @classmethod
     def decode(cls, data: bytes) -> Journal | None:
-        """Return the journal of these bytes; None if they are incomplete. Raises UnknownJournal."""
+        """Return the journal of these bytes; None if they are incomplete.
+
+        Raises UnknownJournal for another format, and for values that Docyard never writes.
+        """
         text, _, digest = data.partition(b"\n")
         if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
             return None

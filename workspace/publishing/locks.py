@@ -40,10 +40,13 @@ def lstat(path: Path) -> os.stat_result | None:
         return None
 
 
-def is_same_inode(path: Path, expected: os.stat_result) -> bool:
-    """Return True if a path is a name of the expected file, even if the file has been written meanwhile."""
+def is_same_inode(path: Path, expected_status: os.stat_result) -> bool:
+    """Return True if a path is a name of the file with this status, even if its bytes have changed since."""
     status = lstat(path)
-    return status is not None and (status.st_dev, status.st_ino) == (expected.st_dev, expected.st_ino)
+    return status is not None and (status.st_dev, status.st_ino) == (
+        expected_status.st_dev,
+        expected_status.st_ino,
+    )
 
 
 class Locked(WorkspaceError):
@@ -72,7 +75,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """An error: another Docyard process did not release a lock; `retry_after_ms` is the time to wait."""
+    """An error: another Docyard writer did not release a lock; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -105,16 +108,16 @@ def docyard_lock(common_dir: Path, *, timeout_s: float | None = None) -> Iterato
     file = common_dir / LOCK_PATH
     deadline = time.monotonic() + (WAIT_FOR_DOCYARD_S if timeout_s is None else timeout_s)
     while True:
-        handle = open_lock(common_dir, file.name)
+        descriptor = open_lock(common_dir, file.name)
         try:
-            if not _retry_until(lambda: _try_flock(handle), deadline, pause=_PAUSE_FOR_DOCYARD_S):  # noqa: B023
+            if not _retry_until(lambda: _try_flock(descriptor), deadline, pause=_PAUSE_FOR_DOCYARD_S):  # noqa: B023
                 raise AnotherWriter(format_path(file, common_dir))
-            if is_same_inode(file, os.fstat(handle)):
+            if is_same_inode(file, os.fstat(descriptor)):
                 yield
                 return
             # The file was removed, so a lock on it does not exclude a process that creates it again.
         finally:
-            os.close(handle)
+            os.close(descriptor)
 
 
 def wait_for_release(locks: Iterable[Path], common_dir: Path) -> None:
@@ -175,9 +178,9 @@ def format_path(path: Path, common_dir: Path) -> str:
     return f".git/{name}" if common_dir.name == ".git" else name
 
 
-def _try_flock(handle: int) -> bool:
+def _try_flock(descriptor: int) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False
@@ -208,6 +211,9 @@ class WriterLock:
             raise Busy("timed out waiting for another write in this process")
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._lock.release()

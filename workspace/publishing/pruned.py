@@ -1,9 +1,9 @@
 """Branches whose commits or files Git's housekeeping has removed, and the objects to rebuild them.
 
 An object is restored exactly from the copies of publications, from Git's index, or from the files of the work
-tree. The index has the trees of the checked-out commit. If the tip itself cannot be restored, the branch gets
-a new commit with the files of the index. A branch is never moved back automatically, because another clone
-may have the missing objects.
+tree. The trees of the checked-out commit are built from the entries of the index. If the tip or one of its
+folders cannot be restored, the branch gets a new commit with the files of the index. A branch is never moved
+back automatically, because another clone may have the missing objects.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class MissingObject(NamedTuple):
 
 
 class PrunedBranch(NamedTuple):
-    """A branch that reaches missing objects. `can_rebuild` is True if some of the objects can be restored."""
+    """A branch that reaches missing objects.
+
+    `can_rebuild` is True if some of the objects can be restored, or the tip can be replaced.
+    """
 
     branch: str
     tip: str
@@ -59,7 +62,7 @@ class PrunedBranch(NamedTuple):
 
 
 class RebuildResult(NamedTuple):
-    """The result for a branch: the number of restored objects, the others, and the new tip if it moved.
+    """The result for a branch: its restored and its unrestorable objects, and its new tip if it moved.
 
     An unrestorable object is a missing object that neither copies, Git's index nor the work tree contain.
     """
@@ -72,7 +75,7 @@ class RebuildResult(NamedTuple):
 def find_pruned_branches(git: GitReader, served_branch: str | None) -> Iterator[PrunedBranch]:
     """Yield the local branches with missing objects, the served branch first.
 
-    Documents of the served branch that no copy has are omitted, because the check of documents reports them.
+    Missing documents of the served branch that no copy has are omitted: the check of documents reports them.
     """
     visited_trees: set[str] = set()
     for branch in sorted(git.branches(), key=lambda branch: (branch != served_branch, branch)):
@@ -140,14 +143,14 @@ def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResul
 
 
 def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
-    """Return the bytes of a blob from its file in the work tree; None if the file has other bytes."""
+    """Return the bytes of a blob from its file in the work tree; None if no file has these bytes."""
     if git.worktree is None:
         return None
     try:
         data = (git.worktree / path).read_bytes()
     except OSError:
         return None
-    # The file may contain the committed text with the line ends of Windows.
+    # The file may contain the committed text with the line endings of Windows.
     for text in (data, data.replace(b"\r\n", b"\n")):
         if hash_blob(text) == blob:
             return text
@@ -157,7 +160,8 @@ def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
 class _Replacement(NamedTuple):
     """The replacement of a tip that cannot be restored.
 
-    `base_commit` is the last complete commit; author and subject are those of the last move of the branch.
+    `base_commit` is the last complete commit, or a fetched commit. Author and subject are those of the last
+    move of the branch.
     """
 
     base_commit: str
@@ -196,7 +200,7 @@ class _RestorableObjects:
     def find_replacement(self, tip: str) -> _Replacement | None:
         """Return the replacement of an unrestorable tip.
 
-        Return None if the files of Git's index are missing, or if no commit is complete.
+        Return None if a file of Git's index cannot be restored, or if no commit is complete.
         """
         if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index_entries):
             return None
@@ -208,7 +212,10 @@ class _RestorableObjects:
         return _Replacement(base_commit, author, subject, tip)
 
     def _find_staged_data(self, path: str) -> bytes | None:
-        """Return the data of a file of the index; b"" if the repository has it, None if no source has it."""
+        """Return the data of a missing file of the index, or None if it cannot be restored.
+
+        Return b"" for a file that the repository has, and for a submodule.
+        """
         entry = self.index_entries[path]
         if entry.mode == SUBMODULE_MODE or _is_present(self._git, entry.id):
             return b""
@@ -263,7 +270,10 @@ class _RestorableObjects:
         return None
 
     def _read_last_move(self) -> tuple[Signature, str]:
-        """Return the author and the subject of the branch's last move, by its reflog."""
+        """Return the author and the subject of the branch's last move, by its reflog.
+
+        Without a readable entry, return the identity of the user, and an empty subject.
+        """
         file = self._git.common_dir / "logs" / "refs" / "heads" / self._branch
         try:
             log = file.read_text("utf-8", "replace")
@@ -333,7 +343,7 @@ def _is_unusable(tip: str, missing_objects: tuple[MissingObject, ...]) -> bool:
 
 
 def _commit_index(store: GitStore, restorable_objects: _RestorableObjects, replacement: _Replacement) -> str:
-    """Write a commit of Git's index on top of the last complete commit."""
+    """Write a commit of Git's index with its objects, on top of the base commit of the replacement."""
     trees = restorable_objects.index_trees
     for id, data in restorable_objects.list_missing_files():
         write_loose(store.common_dir, id, pack_loose("blob", data), durable=True)
@@ -368,7 +378,7 @@ def _move_branch(
             pruned_branch.tip,
             commit,
             replacement.author,
-            "docyard doctor: the commit before is missing",
+            "docyard doctor: the previous commit is missing",
         )
         return True
     finally:

@@ -4,13 +4,13 @@ The order of the steps ensures that no write is lost and that the checkout is ne
 
 1. Acquire Docyard's lock, and recover after a crash.
 2. Write the objects, the finished files and the journal.
-3. Acquire Git's locks of the index, HEAD and the branch, as links to a file in the journal's folder.
-4. Compare the work tree with the base, and replace the files and the index.
+3. Acquire the locks of Git's index, HEAD and the branch, as links to a file in the journal's folder.
+4. Compare the work tree with the base, and replace the files and Git's index.
 5. Rename the ref, which is the commit point.
 6. Write the reflogs, and remove the backups.
 
 The objects are checked right before and right after the commit point, because Git's housekeeping may remove
-objects that no ref names yet.
+objects that no ref reaches yet.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 _MAX_ATTEMPTS = 5
 _MAX_REBUILDS = 4
-_SWITCH_DELAY_S = 0.01  # a switch in progress has written HEAD after this time
+_SWITCH_DELAY_S = 0.01  # by then, a `git switch` in progress has usually written HEAD
 
 
 class Publication:
@@ -67,10 +67,12 @@ class Publication:
     An unfinished publication is recovered on entry; `recovery_result` is the result. With `durable`, a commit
     survives a loss of power once `publish` has returned it.
 
+    The constructor raises InvalidBranch for a name that Git does not accept.
+
     Raises on entry:
-        InvalidBranch: Git does not accept the name of the branch. Locked: another writer did not release its
-        lock in time, or another program has a lock that recovery needs. CannotWrite: the system refused a
-        write.
+        Locked: another writer did not release its lock in time, or another program has a lock that recovery
+        needs. CannotWrite: the system refused a write. UnknownJournal: another version of Docyard must
+        recover first. DamagedRepository: an object or ref is broken.
     """
 
     def __init__(self, store: GitStore, branch: str, *, durable: bool) -> None:
@@ -86,7 +88,7 @@ class Publication:
         self._locked_git_dir: Path | None = None  # the Git directory whose locks are acquired
         self._locks: list[LinkedLock] = []
         self._file_numbers = count()
-        # A cleanup is safe if recovery needs no file of the private folder. A swap is in progress while the
+        # A cleanup is safe if recovery needs no file of the staging folder. A swap is in progress while the
         # work tree has changes that the branch does not have.
         self._is_cleanup_safe = True
         self._is_swap_in_progress = False
@@ -111,7 +113,10 @@ class Publication:
             self._stack = stack.pop_all()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         with self._stack:
             # An unfinished publication stays as after a crash, with its locks, so that no program commits its
@@ -126,9 +131,10 @@ class Publication:
                 self._staging_folder.clear()
 
     def publish(self, batch: Batch) -> str:
-        """Commit a batch and return the commit's id; a batch without changes and parents returns its base.
+        """Commit a batch and return the commit's id, or its base if there is nothing to commit.
 
-        Branch, index and files are unchanged if this raises an error; the caller may then try another batch.
+        Branch, Git's index and files are unchanged if this raises an error; the caller may then try another
+        batch. If the rollback itself failed, the next writer repeats it.
 
         Raises:
             BranchMoved: the branch is not at `batch.base`. RefConflict: another ref prevents a branch of this
@@ -151,7 +157,7 @@ class Publication:
             return self._publish(batch)
 
     def _can_repeat(self, batch: Batch) -> bool:
-        """Return True if nothing was published, and the staging folder still exists."""
+        """Return True if nothing was published, and the staging folder was not removed."""
         has_staging_folder = self._staging_folder is None or self._staging_folder.folder.is_dir()
         return has_staging_folder and self._store.tip(self._branch) == batch.base
 
@@ -167,8 +173,8 @@ class Publication:
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
         """Remove the branch if it is at a commit and `is_unused()`; return False if it was not removed.
 
-        A checked-out or packed branch is not removed. No journal is needed, because the removal of the ref's
-        file is the only step. After an earlier crash, the branch still exists.
+        A checked-out or packed branch is not removed. No journal is needed: the reflog is removed first, and
+        the removal of the ref's file is the last step. After an earlier crash, the branch still exists.
 
         Raises:
             Locked: another program did not release a lock of Git in time.
@@ -191,16 +197,16 @@ class Publication:
         check_ref_path(store, self._branch)
         base_tree = store.commit(batch.base).tree if batch.base else None
         changes = list_file_changes(store, base_tree, batch)
-        if not changes and batch.base and not batch.parents and not batch.commit:
+        if not changes and batch.base and not batch.other_parents and not batch.existing_commit:
             return batch.base
         objects: BatchObjects | None = None
         for round_number in range(_MAX_ATTEMPTS):
             number = next(self._file_numbers)
-            index, ref = f"index-{number}", f"ref-{number}"
+            index_name, ref_name = f"index-{number}", f"ref-{number}"
             checkout = _find_checkout(store, self._branch, changes)
             if checkout is not None:
                 try:
-                    checkout.prepare(self._ensure_staging_folder(), index)
+                    checkout.prepare(self._ensure_staging_folder(), index_name)
                 except WorktreeConflict:
                     if self._locked_git_dir == checkout.worktree.git_dir:
                         raise
@@ -210,10 +216,10 @@ class Publication:
                     continue
             if objects is None:
                 objects = BatchObjects.write(store, batch, base_tree, durable=self._durable)
-            self._ensure_branch_ref().prepare(objects.commit, ref)
+            self._ensure_branch_ref().prepare(objects.commit, ref_name)
             journal = Journal(self._branch, batch.base, objects.commit)
             if checkout is not None:
-                journal = checkout.add_to_journal(journal, index)
+                journal = checkout.add_to_journal(journal, index_name)
             self._ensure_staging_folder().write_journal(journal)
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
@@ -221,10 +227,10 @@ class Publication:
                 wait_for_release(list_index_locks(store), store.common_dir)
             check_tip(store, self._branch, batch.base)
             if not _has_moved_checkout(store, self._branch, checkout) and (
-                checkout is None or checkout.check()
+                checkout is None or checkout.recheck()
             ):
                 try:
-                    self._swap(batch, journal, checkout, ref, objects)
+                    self._swap(batch, journal, checkout, ref_name, objects)
                 except DamagedRepository:
                     # An object was pruned before it was read, and everything was rolled back.
                     if not objects.write_missing() or round_number == _MAX_ATTEMPTS - 1:
@@ -234,10 +240,10 @@ class Publication:
                     caveat = "a work tree that was switched to the branch meanwhile is not up to date"
                     run_with_caveat(partial(self._update_late_checkout, journal, changes), None, caveat)
                 return objects.commit
-        raise WorktreeBusy("another program rewrites its index repeatedly", fix="Try again in a moment.")
+        raise WorktreeBusy("another program rewrites Git's index repeatedly", fix="Try again in a moment.")
 
     def _swap(
-        self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
+        self, batch: Batch, journal: Journal, checkout: Checkout | None, ref_name: str, objects: BatchObjects
     ) -> None:
         store, staging_folder = self._store, self._ensure_staging_folder()
         objects.protect()
@@ -248,7 +254,7 @@ class Publication:
             if checkout is not None:
                 checkout.apply(journal, staging_folder)
             objects.protect()
-            self._ensure_branch_ref().move(ref)
+            self._ensure_branch_ref().move(ref_name)
         except BaseException as error:
             # The branch may have moved despite an error.
             if store.tip(self._branch) != journal.commit:
@@ -286,9 +292,9 @@ class Publication:
                 checkout = _find_checkout(self._store, self._branch, changes)
                 if checkout is not None:
                     self._lock(checkout.worktree.git_dir)
-                    index = f"index-{next(self._file_numbers)}"
-                    checkout.prepare(self._ensure_staging_folder(), index)
-                    late_journal = checkout.add_to_journal(journal, index)
+                    index_name = f"index-{next(self._file_numbers)}"
+                    checkout.prepare(self._ensure_staging_folder(), index_name)
+                    late_journal = checkout.add_to_journal(journal, index_name)
                     self._is_cleanup_safe = False
                     self._ensure_staging_folder().write_journal(late_journal)
                     checkout.apply(late_journal, self._ensure_staging_folder())
@@ -331,7 +337,7 @@ class Publication:
 
 
 def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
-    """Commit a batch and return the commit's id; a batch that changes nothing returns its base."""
+    """Commit a batch and return the commit's id, or its base if there is nothing to commit."""
     with Publication(store, batch.branch, durable=durable) as publication:
         return publication.publish(batch)
 
@@ -341,9 +347,10 @@ def publish_with_retry(
 ) -> str | T:
     """Publish the batch that `build` makes on the branch's tip, and return its commit.
 
-    `build` is called under the lock, with None before the first commit. It is called again, under Git's locks
-    too, if another program moved the branch meanwhile. The caller should do slow work before the call, for
-    the earlier tip. If `build` returns no batch, nothing is published, and its result is returned.
+    `build` gets the tip (None before the first commit), and is called under Docyard's lock. It is called
+    again, under Git's locks too, if another program moved the branch meanwhile. The caller should do slow
+    work before the call, on the tip at that time. If `build` returns no batch, nothing is published, and its
+    result is returned.
 
     Raises Busy, and the errors of `build`, of `Publication` and of its `publish`.
     """

@@ -1,8 +1,8 @@
 """Recovery after a crash: an unfinished publication is rolled back or forward.
 
 Before the commit point, everything is rolled back; after it, the remaining steps are done. A publication is
-rolled forward if the branch contains its commit. A file, an index or a lock is changed only with proof that
-the publication wrote it. The proof is the inode, or a name in the journal together with exactly the new
+rolled forward if the branch contains its commit. A file, Git's index or a lock is changed only with proof
+that the publication wrote it. The proof is the inode, or a name in the journal together with exactly the new
 bytes. Later changes by a user are preserved.
 """
 
@@ -24,7 +24,7 @@ from workspace.git.store import GitStore
 from workspace.git.trees import find_in_tree
 from workspace.git.worktrees import Worktree, is_same_path, list_git_dirs
 from workspace.publishing import refs
-from workspace.publishing.batch_objects import restore_copy, restore_pruned
+from workspace.publishing.batch_objects import restore_from_copy, restore_pruned
 from workspace.publishing.checkout import OLD_INDEX_NAME, WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
 from workspace.publishing.locks import LOCK_PATH, LOCKED_WORKTREE_FILES, CannotWrite, LinkedLock, docyard_lock
@@ -36,8 +36,8 @@ from workspace.publishing.staging_folder import STAGING_FOLDERS, StagingFolder, 
 class RecoveryResult:
     """The numbers of unfinished publications that were rolled back, and rolled forward."""
 
-    rolled_back: int = 0
-    rolled_forward: int = 0
+    rolled_back_count: int = 0
+    rolled_forward_count: int = 0
 
 
 def recover(store: GitStore) -> RecoveryResult:
@@ -57,7 +57,7 @@ def recover(store: GitStore) -> RecoveryResult:
 
 
 def recover_if_needed(store: GitStore) -> None:
-    """Recover if there is an unfinished publication and no other writer has the lock.
+    """Recover if there is an unfinished publication and no other writer has the lock; ignore errors.
 
     A writer recovers before it begins, so nothing needs recovery while another writer has the lock.
     """
@@ -71,8 +71,8 @@ def restore_all_pruned(store: GitStore) -> bool:
     """Write the pruned objects of the branches again; return True if the failed read should be repeated.
 
     The read should also be repeated if nothing is missing now: another thread may have restored the objects.
-    Call this only after a read of a missing object, because it reads every saved copy of
-    the objects of the branches.
+    Return False after an error. Call this only after a read of a missing object, because it reads every saved
+    copy of the objects of the branches.
     """
     with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
         restore_pruned(store, store.branches())
@@ -82,7 +82,7 @@ def restore_all_pruned(store: GitStore) -> bool:
 
 def recover_locked(store: GitStore) -> RecoveryResult:
     """Recover under Docyard's lock, which the caller has: each staging folder belongs to a dead process."""
-    rolled_back = rolled_forward = 0
+    rolled_back_count = rolled_forward_count = 0
     for folder in list_staging_folders(store.common_dir):
         staging_folder = StagingFolder(folder, durable=False)
         journal = staging_folder.read_journal()
@@ -90,10 +90,10 @@ def recover_locked(store: GitStore) -> RecoveryResult:
             _release_git_locks(store.common_dir, staging_folder)
             staging_folder.clear()
         elif _recover_publication(store, staging_folder, journal):
-            rolled_forward += 1
+            rolled_forward_count += 1
         else:
-            rolled_back += 1
-    return RecoveryResult(rolled_back, rolled_forward)
+            rolled_back_count += 1
+    return RecoveryResult(rolled_back_count, rolled_forward_count)
 
 
 def list_staging_folders(common_dir: Path) -> list[Path]:
@@ -109,10 +109,10 @@ def list_staging_folders(common_dir: Path) -> list[Path]:
 
 
 def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
-    """Restore index and files. The caller must have the locks.
+    """Restore Git's index and the files. The caller must have the locks.
 
     The call may be repeated after a failure; the journal stays until a call succeeds. Return False if the
-    work tree is missing, for example on an unmounted disk.
+    work tree is not available but still registered, for example on an unmounted disk.
     """
     worktree = _find_worktree(store, journal)
     if worktree is None:
@@ -127,7 +127,7 @@ def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) 
             index_path.unlink()
     head = git.head().commit
     tree = git.commit(head).tree if head else None
-    index = _remove_own_entries(git, tree, index_path, staging_folder, journal)
+    index = _restore_old_entries(git, tree, index_path, staging_folder, journal)
     files = WorkFiles(git, worktree.path)
     for file in reversed(journal.files):
         files.roll_back(file, restore=_has_old_file(git, tree, index, file))
@@ -142,16 +142,17 @@ def is_committed(store: GitStore, journal: Journal) -> bool:
 
 
 def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
-    """Recover one publication; return True if it was rolled forward. Removed locks are acquired again.
+    """Recover one publication; return True if it was rolled forward.
 
-    The locks stay after a failure, because the work tree has changes that the branch does not have. No
-    program may commit these changes.
+    Git's locks of the publication are acquired again if they were removed meanwhile. The locks stay after a
+    failure, because the work tree has changes that the branch does not have. No program may commit these
+    changes.
     """
     if not store.is_branch_name(journal.branch):
         raise UnknownJournal
     staging_folder.lock_token.touch()
     if not is_committed(store, journal):
-        for target in _list_lock_targets(store, journal):
+        for target in _prepare_lock_targets(store, journal):
             LinkedLock(staging_folder.lock_token, target, store.common_dir).acquire()
     has_commit = is_committed(store, journal)
     is_complete = (_roll_forward if has_commit else roll_back)(store, staging_folder, journal)
@@ -164,12 +165,12 @@ def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal
 def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
     """Run the steps after the commit point: make the ref durable, write the reflogs, remove private files.
 
-    Removed objects are restored first: Git's housekeeping may have run right after the branch moved.
+    Missing objects are restored first: Git's housekeeping may have run right after the branch moved.
 
     Return False if a step failed. The step is repeated later, and does not block writers.
     """
     is_complete = True
-    restore_copy(store, staging_folder)
+    restore_from_copy(store, staging_folder)
     BranchRef(store, journal.branch, staging_folder).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
@@ -188,7 +189,8 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
     return is_complete
 
 
-def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
+def _prepare_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
+    """Yield the files to lock: Git's index, HEAD, and the ref, whose folder is created."""
     if journal.git_dir is not None and _find_worktree(store, journal) is not None:
         for name in LOCKED_WORKTREE_FILES:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
@@ -208,18 +210,19 @@ def _find_worktree(store: GitStore, journal: Journal) -> Worktree | None:
 
 
 def _has_old_file(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
-    """Return True if the checked-out commit and the index still have the old file."""
+    """Return True if the checked-out commit and Git's index still have the old file."""
     entry = find_in_tree(git, tree, file.path) if tree else None
     index_entry = index.entry(file.path) if index is not None else None
     return index is not None and _get_id_and_mode(entry) == _get_id_and_mode(index_entry) == file.old
 
 
-def _remove_own_entries(
+def _restore_old_entries(
     git: GitStore, tree: str | None, index_path: Path, staging_folder: StagingFolder, journal: Journal
 ) -> IndexFile | None:
-    """Return the index without the entries of the batch; None if the index cannot be read.
+    """Restore the old entries of the batch's files in Git's index, and return the index.
 
-    If a user removed Git's lock and ran `git status`, Git rewrote the index with these entries.
+    If a user removed Git's lock and ran `git status`, Git rewrote its index with the new entries. Return None
+    if the index cannot be read.
     """
     index = _read_index(index_path)
     own_entries = {
@@ -262,14 +265,14 @@ def _release_git_locks(common_dir: Path, staging_folder: StagingFolder) -> None:
 
 
 def list_git_locks(common_dir: Path) -> Iterator[Path]:
-    """Yield the locks that a publication acquires, in this and every other work tree."""
+    """Yield the paths of the locks that a publication may have acquired, in all work trees."""
     for git_dir in list_git_dirs(common_dir):
         yield from (git_dir / f"{name}.lock" for name in LOCKED_WORKTREE_FILES)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
 
 def list_index_locks(store: GitStore) -> list[Path]:
-    """Return the index locks that a running `git switch` may have, in this and every other work tree.
+    """Return the locks of Git's index that a running `git switch` may have, in all work trees.
 
     Locks of missing work trees are skipped. The lock of a commit whose message a user edits is also
     skipped: editing may take hours. The message file is then newer than the lock.
@@ -297,7 +300,7 @@ def has_worktrees(store: GitStore) -> bool:
 class Leftovers:
     """Staging folders and Docyard's locks of Git files, as paths within the common Git directory.
 
-    Until the recovery by the next write, a lock blocks other programs, and the work tree may have uncommitted
+    Until the next write recovers them, a lock blocks other programs, and the work tree may have uncommitted
     changes of the publication.
     """
 
@@ -323,13 +326,13 @@ def find_leftovers(common_dir: Path) -> Leftovers:
 
 def _is_writing(common_dir: Path) -> bool:
     try:
-        handle = os.open(common_dir / LOCK_PATH, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(common_dir / LOCK_PATH, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     finally:
-        os.close(handle)
+        os.close(descriptor)
     return False

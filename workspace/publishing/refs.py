@@ -52,7 +52,7 @@ class InvalidBranch(WorkspaceError):
 
 
 class RefConflict(WorkspaceError):
-    """An error: a branch that cannot be created because of another branch or a symbolic ref."""
+    """An error: a branch that cannot be written because of another branch, a symbolic ref or a link."""
 
     code: ClassVar[str] = "REF_CONFLICT"
 
@@ -77,7 +77,10 @@ class BranchRef:
         self._lock = LinkedLock(staging_folder.lock_token, self._path, git.common_dir)
 
     def acquire(self) -> None:
-        """Acquire the ref's lock, after removing empty folders of a deleted branch."""
+        """Acquire the ref's lock, then remove the empty folders of a deleted branch at its path.
+
+        Raises RefConflict, Locked, OSError.
+        """
         check_ref_path(self._git, self._branch)
         for attempt in range(_MAX_ATTEMPTS):
             try:
@@ -101,13 +104,13 @@ class BranchRef:
                 folder = folder.parent
         return is_released
 
-    def prepare(self, commit: str, name: str) -> None:
-        """Write the finished ref under this name in the staging folder."""
-        self._staging_folder.write(name, f"{commit}\n".encode(), old_file=self._path)
+    def prepare(self, commit: str, file_name: str) -> None:
+        """Write the finished ref to a file of this name in the staging folder."""
+        self._staging_folder.write(file_name, f"{commit}\n".encode(), old_file=self._path)
 
-    def move(self, name: str) -> None:
+    def move(self, file_name: str) -> None:
         """Rename the finished ref to its path: the commit point. After an error, read the branch again."""
-        self._staging_folder.install(name, self._path)
+        self._staging_folder.install(file_name, self._path)
         if self._staging_folder.durable:
             self.sync()
 
@@ -138,7 +141,7 @@ def check_tip(git: GitReader, branch: str, base: str | None) -> None:
 
 
 def check_ref_path(git: GitReader, branch: str) -> None:
-    """Raise `RefConflict` if another ref is at this branch's path, or above or below it."""
+    """Raise RefConflict for a symbolic ref or link at the branch's path, and a branch above or below it."""
     path = git.common_dir / "refs" / "heads" / branch
     if path.is_symlink() or is_below_link(path, git.common_dir):
         raise RefConflict(
@@ -244,12 +247,12 @@ def _append_line(log: Reflog, line: bytes) -> None:
             # Git also removes the empty folders of a deleted branch with a longer name.
             remove_empty_folders(log.path)
         flags |= os.O_CREAT
-    handle = os.open(log.path, flags, 0o666)
+    descriptor = os.open(log.path, flags, 0o666)
     try:
-        size = os.fstat(handle).st_size
-        if os.write(handle, line) < len(line):
+        size = os.fstat(descriptor).st_size
+        if os.write(descriptor, line) < len(line):
             # The disk is full. The partial line is removed, because the next line would continue it.
-            os.ftruncate(handle, size)
+            os.ftruncate(descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
-        os.close(handle)
+        os.close(descriptor)

@@ -1,10 +1,10 @@
 """Repair of damage by a loss of power, as far as that is safe. `docyard doctor --fix` runs it.
 
-Broken loose objects are moved out of Git's folder, and torn branches are restored from their reflogs. Nothing
-is deleted: replaced files are preserved in `docyard/` within the Git directory.
+Broken loose objects are moved out of Git's object folder, and torn branches are restored from their reflogs.
+Nothing is deleted: the replaced files are preserved in `docyard/` within the Git directory.
 
-A broken loose object is empty or truncated (gitformat-loose). The file of a torn branch is empty or contains
-no commit id; its reflog has the last commit.
+A broken loose object is empty, truncated or otherwise not the object of its name (gitformat-loose). The file
+of a torn branch contains neither an id nor the name of another ref; its reflog has the last commit.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def find_torn_refs(git: GitReader, broken_ids: Collection[str] = ()) -> Iterator
 
 
 def restore_torn_ref(git: GitReader, torn_ref: TornRef) -> bool:
-    """Move a torn branch to the commit of its reflog, and preserve its file; return False if it was valid.
+    """Move a torn branch to the commit of its reflog, and preserve its file.
+
+    Return False, without a change, if the reflog has no complete commit, or if the branch is no longer torn.
 
     Raises:
         Locked: another program has the branch's lock, or another Docyard is writing.
@@ -138,7 +140,10 @@ def _preserve_torn_file(git: GitReader, branch: str, path: Path) -> None:
 
 
 def is_complete_commit(git: GitReader, commit: str, broken_ids: Collection[str] = ()) -> bool:
-    """Return True if a commit, its parents and its files are in the repository."""
+    """Return True if a commit, its parents, its folders and its files are in the repository.
+
+    Files whose objects are in `broken_ids` count as missing.
+    """
     try:
         commit_object = git.commit(commit)
         for parent in commit_object.parents:
@@ -154,7 +159,7 @@ def is_complete_commit(git: GitReader, commit: str, broken_ids: Collection[str] 
 
 
 def find_last_complete_commit(git: GitReader, branch: str, broken_ids: Collection[str]) -> TornRef:
-    """Return a branch as a `TornRef`, with the last complete commit in its reflog."""
+    """Return a branch with the last complete commit in its reflog, as a `TornRef` even if it is not torn."""
     try:
         log = (git.common_dir / "logs" / "refs" / "heads" / branch).read_text("utf-8", "replace")
     except OSError:

@@ -1,7 +1,7 @@
-"""The staging folder of a publication: its journal, and finished files that are linked to their paths.
+"""Atomic changes of files, and the staging folder of a publication with its journal and finished files.
 
 A plain rename removes the file that was at a path, even if a user saved a change at the same time. If
-possible, two files are exchanged instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
+possible, two files are swapped instead (renameat2(2), RENAME_EXCHANGE), and the old file is checked
 afterwards.
 """
 
@@ -30,8 +30,8 @@ _RENAME_EXCHANGE = 2
 _UNSUPPORTED_ERRORS = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
-def exchange_files(left: Path, right: Path) -> bool:
-    """Exchange two files; return False if the system does not support that. Raises OSError."""
+def swap_files(left: Path, right: Path) -> bool:
+    """Swap two files; return False if the system does not support that. Raises OSError."""
     rename = _load_renameat2()
     if rename is None:
         return False
@@ -51,41 +51,44 @@ def _load_renameat2() -> Any:
         return None
 
 
-def link_or_copy(file: Path, name: Path) -> None:
-    """Link a file to a second name; copy it if the file system has no links."""
+def link_or_copy(file: Path, new_path: Path) -> None:
+    """Link a file to a second path; copy it if the file system has no hard links."""
     try:
-        os.link(file, name, follow_symlinks=False)
+        os.link(file, new_path, follow_symlinks=False)
     except OSError as error:
         if error.errno not in _NO_LINK_ERRORS:
             raise
-        shutil.copy2(file, name)
+        shutil.copy2(file, new_path)
 
 
-def replace_atomically(new_file: Path, backup: Path, target: Path, expected: os.stat_result) -> bool:
-    """Replace a file, with a backup; return False and change nothing if its status is not `expected`."""
+def replace_atomically(new_file: Path, backup: Path, target: Path, expected_status: os.stat_result) -> bool:
+    """Replace a file, and preserve the old file as the backup.
+
+    Return False and preserve the file if its status is not `expected_status`. The caller removes the backup.
+    """
     link_or_copy(new_file, backup)
     new_status = backup.lstat()
-    if exchange_files(backup, target):
-        if is_unchanged(lstat(backup), expected):
+    if swap_files(backup, target):
+        if is_unchanged(lstat(backup), expected_status):
             return True
-        exchange_files(backup, target)
+        swap_files(backup, target)
         if not is_unchanged(lstat(backup), new_status):
-            # A user saved another version between the two exchanges, so that version is preserved.
+            # A user saved another version between the two swaps, so that version is preserved.
             os.rename(backup, target)
         return False
     backup.unlink()
     link_or_copy(target, backup)
     new_link = backup.with_suffix(".put")
     link_or_copy(new_file, new_link)
-    # Without an exchange, a check right before the rename is the best that is possible.
-    if not is_unchanged(lstat(target), expected) or not has_same_stat(backup.lstat(), expected):
+    # Without a swap, a check right before the rename is the best that is possible.
+    if not is_unchanged(lstat(target), expected_status) or not has_same_stat(backup.lstat(), expected_status):
         return False
     os.rename(new_link, target)
     return True
 
 
 def create_atomically(new_file: Path, target: Path) -> bool:
-    """Link a finished file to a new name; return False if another file exists there."""
+    """Move a finished file to a path; return False, without a change, if a file exists there."""
     try:
         os.link(new_file, target)
     except FileExistsError:
@@ -166,7 +169,7 @@ class StagingFolder:
         return path
 
     def back_up(self, name: str, file: Path) -> bool:
-        """Link a file to a name in this folder as a backup; return False if the file does not exist."""
+        """Link a file to a name in this folder, as a backup; return False if the file does not exist."""
         backup = self.folder / name
         backup.unlink(missing_ok=True)
         try:
@@ -183,7 +186,7 @@ class StagingFolder:
         os.rename(new_link, target)
 
     def write_journal(self, journal: Journal) -> None:
-        """Write the journal in place of an earlier journal, and sync it, so that it survives a crash."""
+        """Write the journal in place of an earlier journal; with `durable`, it survives a loss of power."""
         new_file = self.write(f"{JOURNAL_NAME}.new", journal.encode())
         os.rename(new_file, self.folder / JOURNAL_NAME)
         if self.durable:
@@ -223,11 +226,11 @@ def is_below_link(path: Path, root: Path) -> bool:
 
 def sync_to_disk(path: Path) -> None:
     """Sync a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(handle)
+        os.fsync(descriptor)
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 def remove_empty_folders(folder: Path) -> None:

@@ -42,19 +42,19 @@ NOT_CHECKED_TITLE = "Not checked: this page has too many links"
 
 
 class RenderedLink(NamedTuple):
-    """A resolved link. `href` is None if there is no target; `title` then describes the error.
+    """A resolved link. `href` is None if there is no target; `title` may then describe the error.
 
-    `kind` is a CSS class. `host` is the host of an external address.
+    `host` is the host of an external address.
     """
 
     href: str | None
-    kind: str = ""
+    css_class: str = ""
     title: str = ""
     host: str = ""
 
 
 class LinkRenderer:
-    """The links and images of one text; each destination is resolved once."""
+    """A resolver of the links and images of one text; equal destinations of links are resolved once."""
 
     def __init__(
         self,
@@ -176,12 +176,15 @@ def _read_host(address: str) -> str:
         return ""
 
 
-# A document that is the target of a fragment is read to check the fragment.
+# The maximum total size of the documents that one page reads to check fragments of links.
 MAX_READ_BYTES = 500_000
 
 
 class PageFileTree(OverlayFileTree):
-    """The files of a snapshot. Above a limit of bytes, documents are not read, nor fragments checked."""
+    """The files of a snapshot, for the links of one page.
+
+    At most MAX_READ_BYTES of documents are read in total. Fragments in further documents are not checked.
+    """
 
     def __init__(self, snapshot: Snapshot, page_document: Document | None = None) -> None:
         super().__init__(snapshot)
@@ -197,14 +200,15 @@ class PageFileTree(OverlayFileTree):
         return entry is not None and entry.is_blob and self._page_snapshot.config.is_document(path)
 
     def document(self, path: str) -> Document | None:
-        """Return the document at a path; None if there is no readable document, or above the limit."""
+        """Return the document at a path; None if it cannot be read, or would exceed the limit."""
         if self._page_document is not None and path == self._page_document.path:
             return self._page_document
         if path not in self._documents:
-            self._documents[path] = super().document(path) if self._may_open(path) else None
+            self._documents[path] = super().document(path) if self._reserve_bytes(path) else None
         return self._documents[path]
 
-    def _may_open(self, path: str) -> bool:
+    def _reserve_bytes(self, path: str) -> bool:
+        """Return True if a file exists and fits the limit, and count its bytes towards the limit."""
         entry = self._page_snapshot.entry(path)
         if entry is None or not entry.is_blob:
             return False
@@ -235,7 +239,7 @@ class PageHeadings:
                 self._names.setdefault(target.offset, []).append(name)
         self.outline: list[RenderedHeading] = []
 
-    def find_names(self, line: int) -> HeadingNames | None:
+    def visit_heading(self, line: int) -> HeadingNames | None:
         """Return the names of the heading on a line, and add the heading to `outline`.
 
         A heading in a list or quotation is not added, and its id is the first name.
@@ -262,23 +266,22 @@ def _make_outline_entry(section: Section) -> RenderedHeading:
 class PageContext:
     """The links, images, headings and formulas of a text that is written as HTML.
 
-    If `headings` is None, the text may occur on a page several times, so it has no ids.
-
-    `addresses` are the addresses of the links and images of the text.
+    If `headings` is None, the text may occur on a page several times, so it has no ids. `addresses` are the
+    addresses of the links and images of the text.
     """
 
     def __init__(
-        self, link_renderer: LinkRenderer, headings: PageHeadings | None, *, has_mermaid: bool = False
+        self, link_renderer: LinkRenderer, headings: PageHeadings | None, *, marks_diagrams: bool = False
     ) -> None:
         self._link_renderer, self._headings = link_renderer, headings
         self._formulas = FormulaConverter()
         self._is_in_link = False
-        self.has_ids, self.has_mermaid = headings is not None, has_mermaid
+        self.allows_ids, self.marks_diagrams = headings is not None, marks_diagrams
         self.addresses: set[str] = set()
 
     def find_heading_names(self, line: int) -> HeadingNames | None:
         """Return the names of the heading on a line; None if the heading has no names."""
-        return self._headings.find_names(line) if self._headings else None
+        return self._headings.visit_heading(line) if self._headings else None
 
     def is_hidden(self, line: int) -> bool:
         """Return True if a line contains only the anchors of the heading below it."""
@@ -308,16 +311,16 @@ class PageContext:
         link = self._link_renderer.resolve_image(source)
         if link.href is None:
             return _format_placeholder(
-                alt_text or "image", link.kind, link.title or "An image of this kind is not shown"
+                alt_text or "image", link.css_class, link.title or "An image of this kind is not shown"
             )
-        if not link.kind:
+        if not link.css_class:
             self.addresses.add(link.href)
             return _format_tag("img", {"src": link.href, "alt": alt_text, **attributes, "loading": "lazy"})
         self._link_renderer.notes.add("Images of other hosts are not loaded; they are shown as links.")
         title = f"An image of {link.host}, which is not loaded"
         if self._is_in_link:
             return _format_placeholder(alt_text or link.host, "image-link", title)
-        attributes_of_link = self._make_attributes(link._replace(kind="image-link", title=title))
+        attributes_of_link = self._make_attributes(link._replace(css_class="image-link", title=title))
         link_text = f"{alt_text} ({link.host})" if alt_text else f"image of {link.host}"
         return f"{_format_tag('a', attributes_of_link)}{escape(link_text)}</a>"
 
@@ -328,7 +331,7 @@ class PageContext:
     def _make_attributes(self, link: RenderedLink) -> dict[str, str]:
         if link.href is not None:
             self.addresses.add(link.href)
-        attributes = {"class": link.kind, "href": link.href, "title": link.title}
+        attributes = {"class": link.css_class, "href": link.href, "title": link.title}
         return {name: value for name, value in attributes.items() if value}
 
 
@@ -337,9 +340,9 @@ def _format_tag(name: str, attributes: dict[str, str]) -> str:
     return f"<{name}{''.join(attribute_texts)}>"
 
 
-def _format_placeholder(text: str, kind: str, title: str) -> str:
+def _format_placeholder(text: str, css_class: str, title: str) -> str:
     """Return the text that is shown in place of an image."""
-    return f"{_format_tag('span', {'class': kind, 'title': title})}{escape(text)}</span>"
+    return f"{_format_tag('span', {'class': css_class, 'title': title})}{escape(text)}</span>"
 
 
 class PageUrls(Protocol):
@@ -377,7 +380,7 @@ class RenderedHeading(NamedTuple):
 class RenderedDocument(NamedTuple):
     """A document as safe HTML.
 
-    `html` is the body without front matter. `shows_title` is True if the title is the first heading. `is_cut`
+    `html` is the body without front matter. `shows_title` is True if a heading shows the title. `is_cut`
     is True if the end is missing. `notes` are sentences on the omitted parts.
     """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
 from workspace.lru_cache import LRUCache
-from workspace.markdown.html.page import Features, ParsedPage
+from workspace.markdown.html.page import MarkdownFeatures, ParsedPage
 from workspace.markdown.html.reader import read_page
 from workspace.markdown.html.writer import write_html
 from workspace.markdown.slugs import PREAMBLE
@@ -80,13 +80,13 @@ def _render(
 ) -> RenderedDocument:
     document = snapshot.document(path)
     link_settings = snapshot.config.links
-    features = Features(link_settings.wiki, options.math and sanitizer.can_convert_formulas())
+    features = MarkdownFeatures(link_settings.wiki, options.math and sanitizer.can_convert_formulas())
     end = _find_end(document)
     text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
     page = _parsed_pages.get((blob, features), lambda: _parse_page(text, features))
     headings = PageHeadings(document, link_settings.dialect)
     link_renderer = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
-    context = PageContext(link_renderer, headings, has_mermaid=options.mermaid)
+    context = PageContext(link_renderer, headings, marks_diagrams=options.mermaid)
     html, shows_source = _write_page(page, text, context)
     is_cut = end < len(document.data) or (page is not None and page.is_cut)
     notes = []
@@ -104,7 +104,7 @@ def _render(
     )
 
 
-def _parse_page(text: str, features: Features) -> ParsedPage | None:
+def _parse_page(text: str, features: MarkdownFeatures) -> ParsedPage | None:
     """Return the parsed page of a text; None if it has too many blocks."""
     try:
         return read_page(text, features)
@@ -116,8 +116,10 @@ def _write_page(page: ParsedPage | None, text: str, context: PageContext) -> tup
     """Return a page as safe HTML, and True if part of it is shown as its source."""
     if page is not None:
         write_result = write_html(page, context)
-        has_math = page.features.math
-        html = sanitize(write_result.html, context.addresses, has_ids=context.has_ids, math=has_math)
+        renders_formulas = page.features.math
+        html = sanitize(
+            write_result.html, context.addresses, allows_ids=context.allows_ids, math=renders_formulas
+        )
         if len(html) <= _MAX_HTML_LENGTH:
             return html, write_result.shows_source
     return f"<pre>{escape(text, quote=False)}</pre>", True
@@ -158,14 +160,14 @@ def render_text(
 def _render_text(
     markdown: str, urls: PageUrls, snapshot: Snapshot | None, base_path: str, breaks: bool
 ) -> str:
-    features = Features(wiki=snapshot.config.links.wiki if snapshot else False, breaks=breaks)
+    features = MarkdownFeatures(wiki=snapshot.config.links.wiki if snapshot else False, breaks=breaks)
     html = _render_without_ids(markdown[:MAX_TEXT_LENGTH], features, urls, snapshot, base_path)
     return html + "<p>…</p>\n" if len(markdown) > MAX_TEXT_LENGTH else html
 
 
 def _render_without_ids(
     text: str,
-    features: Features,
+    features: MarkdownFeatures,
     urls: PageUrls,
     snapshot: Snapshot | None,
     path: str,

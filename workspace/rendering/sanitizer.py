@@ -75,7 +75,9 @@ _VALUE_PATTERNS = {
 }
 
 
-def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True, math: bool = False) -> str:
+def sanitize(
+    html: str, addresses: Container[str] = (), *, allows_ids: bool = True, math: bool = False
+) -> str:
     """Return HTML in canonical form that contains only permitted elements and attributes.
 
     All tags are closed, attributes are in double quotes, and `<` and `>` in texts are escaped. An address of
@@ -87,7 +89,7 @@ def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True,
         tags={*PERMITTED_ELEMENTS, *MATH_TAGS} if math else set(PERMITTED_ELEMENTS),
         clean_content_tags=set(),
         attributes=_ATTRIBUTES_WITH_MATH if math else PERMITTED_ATTRIBUTES,
-        attribute_filter=_make_filter(addresses, has_ids=has_ids),
+        attribute_filter=_make_filter(addresses, allows_ids=allows_ids),
         strip_comments=True,
         link_rel="noopener noreferrer nofollow",
         set_tag_attribute_values={"input": {"type": "checkbox", "disabled": ""}},
@@ -96,7 +98,7 @@ def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True,
     return cleaner.clean(html)
 
 
-def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, str, str], str | None]:
+def _make_filter(addresses: Container[str], *, allows_ids: bool) -> Callable[[str, str, str], str | None]:
     ids: set[str] = set()
 
     def filter_value(tag: str, name: str, value: str) -> str | None:
@@ -117,7 +119,7 @@ def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, 
             case "id":
                 # An id must be unique. Ids with brackets are reserved for the page, and no anchor contains
                 # brackets.
-                is_allowed = has_ids and value not in ids and _ID_PATTERN.fullmatch(value) is not None
+                is_allowed = allows_ids and value not in ids and _ID_PATTERN.fullmatch(value) is not None
                 ids.add(value)
             case _:
                 value_pattern = _VALUE_PATTERNS.get(name)

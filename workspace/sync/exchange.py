@@ -191,7 +191,7 @@ def fast_forward(
     }
     check_attributes(store, branch, changes, "merge --ff-only @{upstream}")
     author = Signature(*identity, int(time.time()))
-    batch = Batch(branch, base, changes, "docyard sync: fast-forward", author, commit=commit)
+    batch = Batch(branch, base, changes, "docyard sync: fast-forward", author, existing_commit=commit)
     publish(store, batch, durable=durable)
 
 

@@ -158,10 +158,10 @@ def merge_remote(
             workspace,
             branch,
             theirs,
-            message=lambda _: _format_message(branch, remote, has_resolutions=bool(resolutions)),
+            build_message=lambda _: _format_message(branch, remote, has_resolutions=bool(resolutions)),
             resolutions=resolutions,
-            adjust=lambda merge: _replace_with_side(merge, side_choices),
-            check=check,
+            adjust_merge=lambda merge: _replace_with_side(merge, side_choices),
+            check_merge=check,
         )
 
     for _ in range(_MAX_MERGE_ATTEMPTS):

@@ -106,7 +106,7 @@ _LANGUAGES_BY_SUFFIX = {
 }
 
 
-def read_headings(lines: Lines, path: str) -> list[TextHeading]:
+def read_definitions(lines: Lines, path: str) -> list[TextHeading]:
     """Return the definitions in a source file, such as classes and functions, in order.
 
     Return [] for an unknown language, and for a file of more than `MAX_SOURCE_BYTES`.

@@ -52,19 +52,19 @@ class AmbiguousSection(WorkspaceError):
 class _SectionQuery(NamedTuple):
     """A query: its text, its words folded for comparison, its number, and the words after the number."""
 
-    name: str
+    text: str
     words: str
     number: tuple[int, ...]
     words_after_number: str
 
 
-def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> OutlineEntry:
+def find_entry(text: TextFile, outline: TextOutline, query_text: str) -> OutlineEntry:
     """Return the part of a text that a query matches; it must be the only match.
 
     The first criterion with a match determines the result:
 
     - the address, or another name of the part, such as an HTML id or the slug of its heading
-    - the number in a heading, then the position in the outline; words after the number must also match
+    - the number in a heading, then the number in the outline; words after the number must also match
     - the words of the heading, without case
     - the letters and digits of the heading
     - the words of the heading without its number
@@ -72,7 +72,7 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
 
     Raises AmbiguousSection, SectionNotFound, and InvalidAddress for a task's address.
     """
-    query = _parse_query(text_query)
+    query = _parse_query(query_text)
     for criterion in (
         _find_by_address,
         _find_by_number,
@@ -86,13 +86,13 @@ def find_entry(text: TextFile, outline: TextOutline, text_query: str) -> Outline
             return matches[0]
         if matches:
             raise _make_ambiguous_error(text, outline, query, matches)
-    if text.document is not None and read_fragment(query.name).task is not None:
-        resolve_section(text.document, query.name)
+    if text.document is not None and read_fragment(query.text).task is not None:
+        resolve_section(text.document, query.text)
     raise _make_not_found_error(text, outline, query)
 
 
-def _parse_query(text_query: str) -> _SectionQuery:
-    name = text_query.strip()
+def _parse_query(query_text: str) -> _SectionQuery:
+    name = query_text.strip()
     words = fold_text(_HEADING_MARKS.sub("", name[: _MAX_COMPARED_LENGTH + 1]))
     match = _QUERY_NUMBER.fullmatch(words)
     return _SectionQuery(
@@ -111,7 +111,7 @@ def _parse_number(dotted_number: str) -> tuple[int, ...]:
 
 
 def _find_by_address(text: TextFile, outline: TextOutline, query: _SectionQuery) -> Sequence[OutlineEntry]:
-    for name in dict.fromkeys((query.name, query.name.removeprefix("#"))):
+    for name in dict.fromkeys((query.text, query.text.removeprefix("#"))):
         matches = _find_by_name(text, outline, name)
         if matches:
             return matches
@@ -203,7 +203,7 @@ def _has_prefix(outline: TextOutline, entry: OutlineEntry, query: _SectionQuery)
     if fold_text(title).startswith(query.words) or _strip_heading_number(title).startswith(query.words):
         return True
     parent_address = "" if entry.parent is None else outline.entries[entry.parent].address
-    return entry.address.startswith(query.name) and not parent_address.startswith(query.name)
+    return entry.address.startswith(query.text) and not parent_address.startswith(query.text)
 
 
 def _make_ambiguous_error(
@@ -237,7 +237,7 @@ def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQ
     if nearest:
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses == [PREAMBLE]:
-        fix = f"The text has no sections: read all of it, or '{PREAMBLE}'."
+        fix = f"The text has no sections: read the full text, or '{PREAMBLE}'."
     else:
         fix = "Name a section of the text."
         suggestion_source = SuggestionSource(HintKind.SECTIONS, text.path)
@@ -252,13 +252,13 @@ def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQ
 
 def _shorten_name(query: _SectionQuery) -> str:
     return (
-        query.name if len(query.name) <= _MAX_DISPLAYED_LENGTH else query.name[:_MAX_DISPLAYED_LENGTH] + "…"
+        query.text if len(query.text) <= _MAX_DISPLAYED_LENGTH else query.text[:_MAX_DISPLAYED_LENGTH] + "…"
     )
 
 
 def _find_nearest_addresses(outline: TextOutline, query: _SectionQuery) -> list[str]:
     """Return the addresses most similar to the query, by words and by slug, else by transliteration."""
-    if not query.name or len(query.name) > _MAX_DISPLAYED_LENGTH:
+    if not query.text or len(query.text) > _MAX_DISPLAYED_LENGTH:
         return []
     address_by_words: dict[str, str] = {}
     for entry in outline.entries:
@@ -273,6 +273,6 @@ def _find_nearest_addresses(outline: TextOutline, query: _SectionQuery) -> list[
         address_by_slug.pop("", None)
         results = [
             address_by_slug[slug]
-            for slug in find_nearest(make_file_slug(query.name) or query.name, address_by_slug)
+            for slug in find_nearest(make_file_slug(query.text) or query.text, address_by_slug)
         ]
     return list(dict.fromkeys(results))[:_MAX_CANDIDATES]

@@ -154,11 +154,11 @@ class TextOutline:
 
     The last part ends with the file. Only front matter, a byte-order mark and blank lines precede the
     first part.
-    `reason` states why a text that may have parts has only one; it is None for other texts.
+    `single_part_reason` states why a text that may have parts has only one; it is None for other texts.
     """
 
     entries: tuple[OutlineEntry, ...]
-    reason: str | None = None
+    single_part_reason: str | None = None
 
     @cached_property
     def _by_address(self) -> Mapping[str, OutlineEntry]:

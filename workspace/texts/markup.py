@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 _ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*")
 
-# docutils reads an underline that is shorter than its title as text. From four characters on, it is accepted
-# with a warning.
+# docutils reads an underline that is shorter than its title as text, unless it has at least four characters.
 _MIN_UNDERLINE_LENGTH = 4
 _MAX_LINE_LENGTH = 1000
 _RST_COMMENT_MARKS = (b"..", b" ", b"\t")

@@ -49,7 +49,7 @@ def _read_headings(lines: Lines, text: TextFile) -> tuple[list[TextHeading], str
             if len(text.data) > max_bytes
             else None
         )
-        return code.read_headings(lines, text.path), reason
+        return code.read_definitions(lines, text.path), reason
     return [], None
 
 

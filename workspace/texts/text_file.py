@@ -59,7 +59,7 @@ def make_unreadable_path_error(snapshot: Snapshot, path: str, entry: TreeEntry |
         prefix = "" if path == "." else path.rstrip("/") + "/"
         paths_inside = (name for name in list_readable_paths(snapshot) if name.startswith(prefix))
         candidates = list(islice(paths_inside, _MAX_CANDIDATES))
-        fix = f"Name a file in it, such as '{candidates[0]}'." if candidates else "Name a file."
+        fix = f"Name a file in the folder, such as '{candidates[0]}'." if candidates else "Name a file."
         return _make_not_a_file_error(display_path, "a folder", fix, candidates)
     if entry is None:
         paths = list(islice(list_readable_paths(snapshot), _MAX_SEARCHED_PATHS))
@@ -125,7 +125,7 @@ def detect_kind(path: str) -> TextKind:
 
 
 class NotText(WorkspaceError):
-    """An error: a file is binary. The detail `is` says so."""
+    """An error: a file is binary. The detail `is` is "binary"."""
 
     code: ClassVar[str] = "NOT_TEXT"
 
@@ -179,7 +179,7 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
     # A NUL in Markdown is read as U+FFFD (CommonMark 0.31 §2.3).
     if is_binary(data, may_contain_nul=is_document):
         details: dict[str, Any] = {"is": "binary"}
-        fix = "Only text can be read; convert it to text or Markdown in UTF-8, and commit that."
+        fix = "Only text can be read: convert the file to text or Markdown in UTF-8, and commit it."
         raise NotText(f"'{path}' is not text but binary", fix=fix, **details)
     parse = (lambda: snapshot.document(path)) if is_document else None
     return TextFile(path, entry.id, data, detect_kind(path), parse)

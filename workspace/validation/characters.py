@@ -81,15 +81,15 @@ def format_code_point(character: str) -> str:
     return f"U+{ord(character):04X} {name}".rstrip()
 
 
-def _is_joiner_needed(before: str, after: str, character: str) -> bool:
-    if not before or not after:
+def _is_joiner_needed(character_before: str, character_after: str, character: str) -> bool:
+    if not character_before or not character_after:
         return False
-    if unicodedata.category(before)[0] in "LM" and before != "\ufe0f":
-        return not _never_joins(before) and (
-            unicodedata.category(after)[0] not in "LM" or not _never_joins(after)
+    if unicodedata.category(character_before)[0] in "LM" and character_before != "\ufe0f":
+        return not _never_joins(character_before) and (
+            unicodedata.category(character_after)[0] not in "LM" or not _never_joins(character_after)
         )
-    is_picture = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
-    return character == "\u200d" and is_picture and unicodedata.category(after) in ("So", "Sm")
+    is_picture = unicodedata.category(character_before) in ("So", "Sk") or character_before == "\ufe0f"
+    return character == "\u200d" and is_picture and unicodedata.category(character_after) in ("So", "Sm")
 
 
 def _never_joins(letter: str) -> bool:
@@ -99,7 +99,11 @@ def _never_joins(letter: str) -> bool:
 
 
 class _Direction(NamedTuple):
-    """The direction of a line: True if it has right-to-left letters, and True if all isolates are closed."""
+    """The direction of a line.
+
+    `is_right_to_left` is True for a line with right-to-left letters. `is_isolated` is True for such a line if
+    its only bidirectional controls are closed isolates.
+    """
 
     is_right_to_left: bool
     is_isolated: bool

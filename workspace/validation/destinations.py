@@ -39,7 +39,7 @@ def find_missing_fragments(context: RuleContext) -> Iterator[ByteFinding]:
 
 def _make_byte_finding(context: RuleContext, link: Link, resolved_link: ResolvedLink) -> ByteFinding:
     kind = "image" if link.is_image else "wiki link" if link.kind is LinkKind.WIKI else "link"
-    shown_destination = shorten(link.destination)
+    shown_destination = _shorten_for_message(link.destination)
     target = resolved_link.target
     match resolved_link.status:
         case LinkStatus.OUTSIDE:
@@ -48,9 +48,9 @@ def _make_byte_finding(context: RuleContext, link: Link, resolved_link: Resolved
             name = (
                 "this document"
                 if resolved_link.path == context.document.path
-                else shorten(resolved_link.path or "")
+                else _shorten_for_message(resolved_link.path or "")
             )
-            reason = f"leads nowhere: no section '{shorten(target.fragment or '')}' in {name}"
+            reason = f"leads nowhere: no section '{_shorten_for_message(target.fragment or '')}' in {name}"
         case _:
             reason = "leads nowhere: there is no such file" if target else "leads nowhere"
     suggestion = (
@@ -60,7 +60,7 @@ def _make_byte_finding(context: RuleContext, link: Link, resolved_link: Resolved
         link.destination_start,
         link.destination_end,
         f"the {kind} '{shown_destination}' {reason}",
-        f"Did you mean '{shorten(suggestion)}'?" if suggestion else None,
+        f"Did you mean '{_shorten_for_message(suggestion)}'?" if suggestion else None,
     )
 
 
@@ -75,7 +75,7 @@ def _find_nearest_destination(context: RuleContext, link: Link, resolved_link: R
     return posixpath.relpath(nearest_destination, posixpath.dirname(context.document.path) or ".")
 
 
-def shorten(text: str) -> str:
+def _shorten_for_message(text: str) -> str:
     """Return a destination or path in the form of messages: on one line, cut after 200 characters."""
     shown_text = escape_path(text[: _MAX_SHOWN_CHARACTERS + 1])
     return shown_text if len(text) <= _MAX_SHOWN_CHARACTERS else shown_text[:_MAX_SHOWN_CHARACTERS] + "…"

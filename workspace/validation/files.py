@@ -32,10 +32,10 @@ class UnreadableFile(WorkspaceError):
     code: ClassVar[str] = "UNREADABLE_FILE"
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """A reader of files that can be sent to another process."""
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         """Return the size of a file in bytes. Raises UnreadableFile, DamagedRepository."""
         ...
 
@@ -54,7 +54,7 @@ class FileSet:
 
     paths: frozenset[str]
     opaque_paths: frozenset[str]
-    reader: Reader
+    reader: FileReader
     settings: WorkspaceConfig | None = None
 
     @cached_property
@@ -66,7 +66,7 @@ class FileSet:
 
     def read_toml(self, path: str) -> bytes:
         """Return the bytes of a settings file; for one that is too large, zeros that the parser refuses."""
-        is_small = self.reader.size(path) <= MAX_FILE_BYTES
+        is_small = self.reader.get_size(path) <= MAX_FILE_BYTES
         return self.reader.read(path) if is_small else bytes(MAX_FILE_BYTES + 1)
 
     @cached_property
@@ -86,7 +86,7 @@ class FolderReader:
 
     root: Path
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         """Return the size of a file in bytes. Raises UnreadableFile."""
         try:
             return os.lstat(f"{self.root}/{path}").st_size
@@ -111,7 +111,7 @@ class BlobReader:
     git: GitReader
     blobs: Mapping[str, str]
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         """Return the size of a file in bytes. Raises DamagedRepository."""
         return self.git.blob_size(self.blobs[path])
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
     from workspace.document.splices import Splice
-    from workspace.links.link import Link, Links
+    from workspace.links.link import Link, LinksAndNames
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.document_types import BrokenType
 
@@ -85,8 +85,8 @@ class RuleContext:
         return [(lines.offset(line), lines.offset(end)) for line, end in find_literal_lines(text)]
 
     @property
-    def parsed_links(self) -> Links:
-        """The links and anchors of the document, unresolved."""
+    def parsed_links(self) -> LinksAndNames:
+        """The unresolved links of the document, and the names that its HTML and footnotes define."""
         from workspace.links.reader import read_cached_links
 
         return read_cached_links(self.document, wiki=self.file_tree.rules.wiki)
@@ -127,8 +127,8 @@ class Finding(NamedTuple):
     Lines and columns count from 1, and columns are code points; `end_column` is exclusive. `message` begins
     in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
     are splices of the file's bytes that are safe to apply. `text` is the first line of the range, NUL, and
-    the text in the range; it identifies the finding in another version of the file. `comparison_key`, if set,
-    replaces the message when a review compares two versions.
+    the text in the range, each cut after 200 bytes. It identifies the finding in another version of the file.
+    `comparison_key`, if set, replaces the message when a review compares two versions.
     """
 
     rule: str

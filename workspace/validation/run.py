@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from workspace.errors import LimitExceeded
 from workspace.git.objects import hash_blob
 from workspace.snapshot.snapshot import NotADocument
-from workspace.validation.corpus import Corpus
+from workspace.validation.file_tree import FileSetTree
 from workspace.validation.rule import Finding, RuleContext, Severity
 from workspace.validation.rules import (
     RULES,
@@ -164,14 +164,14 @@ _LINK_RULE_NAMES = frozenset(rule.name for rule in _LINK_RULES)
 
 
 @dataclass(frozen=True)
-class Selection:
+class RuleSelection:
     """The rules of the settings, limited to `selected_rules` (None means all), without `disabled_rules`."""
 
     settings: Validation
     selected_rules: frozenset[str] | None = None
     disabled_rules: frozenset[str] = frozenset()
 
-    def severities(self, path: str) -> Mapping[str, Severity]:
+    def get_severities(self, path: str) -> Mapping[str, Severity]:
         """Return the severity of each enabled rule for a path.
 
         A rule that is off by default is enabled if `selected_rules` contains it.
@@ -194,15 +194,15 @@ class Selection:
 
 @dataclass(frozen=True)
 class Validator:
-    """The check of documents against rules; it can be pickled for a process that reads the files itself."""
+    """A checker of documents against rules; it can be pickled for a process that reads the files itself."""
 
     files: FileSet
-    selection: Selection
+    selection: RuleSelection
 
     @cached_property
-    def corpus(self) -> Corpus:
-        """The corpus of the files."""
-        return Corpus(self.files)
+    def file_tree(self) -> FileSetTree:
+        """The files as a tree, in which links are resolved."""
+        return FileSetTree(self.files)
 
     def __reduce__(self) -> tuple[type[Validator], tuple[object, ...]]:
         """Return the arguments for another process, without the cached documents."""
@@ -245,7 +245,7 @@ class Validator:
         findings: list[Finding] = []
         keys = tuple(self.files.config.taxonomy_keys)
         for path in self.files.manifests:
-            severity = self.selection.severities(path).get(malformed_manifest.RULE.name)
+            severity = self.selection.get_severities(path).get(malformed_manifest.RULE.name)
             if severity is None:
                 continue
             try:
@@ -268,11 +268,11 @@ class Validator:
         return findings
 
     def _check_document(self, path: str, *, makes_suggestions: bool = False) -> list[Finding]:
-        severities = self.selection.severities(path)
+        severities = self.selection.get_severities(path)
         try:
-            document = self.corpus.read(path)
+            document = self.file_tree.read_document(path)
             context = RuleContext(
-                document, self.files.config, self.corpus.types, self.corpus, makes_suggestions
+                document, self.files.config, self.file_tree.types, self.file_tree, makes_suggestions
             )
             if makes_suggestions:
                 return check_document(context, _LINK_RULES, severities, MAX_SUGGESTIONS)
@@ -294,27 +294,31 @@ _NUMBER = re.compile(r"\d+")
 
 
 def map_earlier_paths(
-    current: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
+    current_files: FileSet, earlier_files: FileSet, earlier_blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
     """Return the earlier path of each document, by its current path; new documents are omitted.
+
+    `earlier_blobs` are the blob ids of the earlier files by path.
 
     A moved document is identified by its bytes, or else by its file name if one document of this name was
     removed and one was added.
     """
-    earlier_documents = set(before.documents)
-    removed_paths = earlier_documents - set(current.documents)
+    earlier_documents = set(earlier_files.documents)
+    removed_paths = earlier_documents - set(current_files.documents)
     paths_by_blob: dict[str, list[str]] = {}
     paths_by_name: dict[str, list[str]] = {}
     for path in sorted(removed_paths):
-        paths_by_blob.setdefault(blobs[path], []).append(path)
+        paths_by_blob.setdefault(earlier_blobs[path], []).append(path)
         paths_by_name.setdefault(_get_file_name(path), []).append(path)
-    added_names = Counter(_get_file_name(path) for path in current.documents if path not in earlier_documents)
+    added_names = Counter(
+        _get_file_name(path) for path in current_files.documents if path not in earlier_documents
+    )
     earlier_paths: dict[str, str] = {}
     for path in paths:
-        if path in before.paths:
+        if path in earlier_files.paths:
             earlier_paths[path] = path
-        elif removed_paths and path in current.paths:
-            equal_paths = paths_by_blob.get(hash_blob(current.reader.read(path)), [])
+        elif removed_paths and path in current_files.paths:
+            equal_paths = paths_by_blob.get(hash_blob(current_files.reader.read(path)), [])
             same_name_paths = (
                 paths_by_name.get(_get_file_name(path), []) if added_names[_get_file_name(path)] == 1 else []
             )

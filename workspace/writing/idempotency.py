@@ -1,9 +1,9 @@
 """Idempotency keys: a call with a key is executed once, and a retry returns the first result.
 
 The commit of such a call has trailers: `Docyard-Request` contains the key, `Docyard-Request-Digest` a digest
-of the call's arguments, `Docyard-Result` the response. So a key is valid for every process that writes to the
-branch, while its commit is among the last 1,000 of the first-parent history. It survives a rebase or a
-cherry-pick.
+of the call's arguments, `Docyard-Result` the result for a retry. So every process that writes to the branch
+recognizes the key, as long as its commit is among the last 1,000 of the first-parent history. A rebase or a
+cherry-pick preserves the trailers.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class KeyReused(WorkspaceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A call's key, the digest of its arguments, and a function that builds the result for a retry.
+class KeyedRequest:
+    """A request with an idempotency key: the key, the digest of the call, and the result for a retry.
 
-    Raises InvalidKey unless the key is 1 to 200 visible ASCII characters.
+    `build_result` builds that result. Raises InvalidKey unless the key is 1 to 200 visible ASCII characters.
     """
 
     key: str
@@ -61,10 +61,10 @@ class Request:
     build_result: Callable[[Plan], Mapping[str, object]]
 
     def __post_init__(self) -> None:
-        check_key(self.key)
+        check_idempotency_key(self.key)
 
     def build_trailers(self, plan: Plan) -> dict[str, str]:
-        """Return the trailers of this request for the commit of a plan.
+        """Return the trailers of this request for the commit that a plan becomes.
 
         Raises LimitExceeded if the result is too long.
         """
@@ -77,7 +77,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A committed request: its commit, the digest of its arguments, and the result for a retry."""
+    """A committed request: its commit, the digest of its call, and the result for a retry."""
 
     commit: str
     digest: str
@@ -85,7 +85,7 @@ class RecordedRequest:
 
 
 class _ScannedCommit(NamedTuple):
-    """A scanned commit, and the key of its request."""
+    """A scanned commit, and the key of its request; None if its message contains no key."""
 
     id: str
     parents: tuple[str, ...]
@@ -104,9 +104,12 @@ class RequestLog:
         self._commits: dict[str, _ScannedCommit] = {}  # newest first
         self._lock = threading.Lock()
 
-    def find_repeated(self, tip: str | None, request: Request) -> RecordedRequest | None:
-        """Return the result of an earlier call with this request, or None. Raises KeyReused."""
-        recorded_request = self.find(tip, request.key)
+    def find_recorded_request(self, tip: str | None, request: KeyedRequest) -> RecordedRequest | None:
+        """Return the recorded request with the same key, or None.
+
+        Raises KeyReused if it has another digest, and DamagedRepository.
+        """
+        recorded_request = self.find_by_key(tip, request.key)
         if recorded_request is not None and recorded_request.digest != request.digest:
             raise KeyReused(
                 "this idempotency_key was used for another call",
@@ -115,7 +118,7 @@ class RequestLog:
             )
         return recorded_request
 
-    def find(self, tip: str | None, key: str) -> RecordedRequest | None:
+    def find_by_key(self, tip: str | None, key: str) -> RecordedRequest | None:
         """Return the oldest request with this key in a tip's last 1,000 commits. Raises DamagedRepository."""
         if tip is None:
             return None
@@ -147,7 +150,7 @@ def get_request_log(branch: Branch) -> RequestLog:
     return branch.shared(RequestLog, lambda: RequestLog(branch.git))
 
 
-def check_key(key: str) -> None:
+def check_idempotency_key(key: str) -> None:
     """Raise InvalidKey unless an idempotency key is 1 to 200 visible ASCII characters."""
     if not _KEY_PATTERN.fullmatch(key):
         raise InvalidKey(
@@ -157,7 +160,7 @@ def check_key(key: str) -> None:
         )
 
 
-def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
+def compute_call_digest(tool: str, arguments: Mapping[str, object]) -> str:
     """Return the SHA-256, in hex, of a tool's name and its arguments, regardless of their order.
 
     Raises LimitExceeded for arguments that are nested too deeply.
@@ -172,7 +175,7 @@ def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
 
 
 def _parse_request(commit: str, message: str) -> RecordedRequest | None:
-    """Return the request in a message's trailers, or None."""
+    """Return the request in a message's trailers; None if a trailer is missing or invalid."""
     trailers = read_trailers(message)
     key, digest, encoded_result = (
         trailers.get(name, "") for name in (_KEY_TRAILER, _DIGEST_TRAILER, _RESULT_TRAILER)
@@ -184,7 +187,10 @@ def _parse_request(commit: str, message: str) -> RecordedRequest | None:
 
 
 def _encode_result(result: Mapping[str, object]) -> str:
-    """Return a result as one line of ASCII: JSON, or base64url of compressed JSON if it is long."""
+    """Return a result as one line of ASCII: JSON, or base64url of compressed JSON if it is long.
+
+    Raises LimitExceeded.
+    """
     text = json.dumps(result, separators=(",", ":"))
     if len(text) > MAX_RESULT_LENGTH:
         raise LimitExceeded(

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.splices import EditContext
     from workspace.edits.operation import Operation, Outcome
-    from workspace.links.inbound_links import InboundLinks
+    from workspace.links.inbound_links import InboundLinkFinder
     from workspace.links.updates import LinkUpdates
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.read_before_write import Precondition
 
 MAX_REPORTED_LINKS = 100
-"""The maximum number of files and links in a result."""
+"""The maximum number of rewritten files, and also of broken links, that a result lists."""
 
 _MAX_NAMES_IN_HINT = 3
 
@@ -37,18 +37,18 @@ def update_links_of_step(
     outcome: Outcome,
     before: Overlay,
     after: Overlay,
-    inbound_links: InboundLinks | None,
+    inbound_links: InboundLinkFinder | None,
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
     """Update the links in `after`, which is the result of an operation on `before`.
 
-    Return the outcome with the updated links, and pairs of documents before and after. The pairs are the
-    documents that were moved, or whose links were changed.
+    Return the outcome with fields and hints about the links, and pairs of documents before and after. The
+    pairs are the documents that were moved, or whose links were changed.
     """
     offset_map = outcome.offset_map
     if offset_map is None:
         return outcome, ()
     # Imported late, because a server can answer its first calls without reading links.
-    from workspace.links.inbound_links import ScannedInboundLinks
+    from workspace.links.inbound_links import InboundLinkScanner
     from workspace.links.updates import update_links
     from workspace.links.warnings import find_link_warnings
 
@@ -58,8 +58,8 @@ def update_links_of_step(
         for path, new_path in offset_map.path_map.items()
         if new_path is not None and new_path != path
     ]
-    updates = update_links(before, after, offset_map, inbound_links or ScannedInboundLinks())
-    result = {**outcome.result, **_summarize_updates(updates, always=operation.reports_links)}
+    updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())
+    result = {**outcome.result, **_summarize_updates(updates, reports_zero=operation.reports_links)}
     if updates.new_anchors:
         anchors = result.get("anchors_added")
         result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.new_anchors]
@@ -70,7 +70,7 @@ def update_links_of_step(
     )
 
 
-def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
+def add_link_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
     """Return an outcome with hints for the links that are still broken in `overlay`, after the batch."""
     if not outcome.link_warnings:
         return outcome
@@ -79,9 +79,9 @@ def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
     return replace(outcome, hints=(*outcome.hints, *format_warnings(overlay, outcome.link_warnings)))
 
 
-def _summarize_updates(updates: LinkUpdates, *, always: bool) -> dict[str, object]:
+def _summarize_updates(updates: LinkUpdates, *, reports_zero: bool) -> dict[str, object]:
     summary: dict[str, object] = {}
-    if always or updates.link_counts:
+    if reports_zero or updates.link_counts:
         summary["links_rewritten"] = updates.total_count
         summary["files_rewritten"] = sorted(updates.link_counts)[:MAX_REPORTED_LINKS]
     if updates.broken_links:
@@ -107,15 +107,15 @@ def _format_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMES_IN_HINT]) + omitted_text
 
 
-class Mode(StrEnum):
-    """The scope of a batch: commit the operations that succeed (`each`), or nothing if one fails (`all`)."""
+class BatchMode(StrEnum):
+    """The mode of a batch: commit the operations that succeed (`each`), or nothing if one fails (`all`)."""
 
     EACH = "each"
     ALL = "all"
 
 
 class StepStatus(StrEnum):
-    """The result of one operation of a batch."""
+    """The status of one operation of a batch."""
 
     DONE = "done"
     FAILED = "failed"
@@ -125,7 +125,10 @@ class StepStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One operation of a batch: its outcome, or its error."""
+    """One operation of a batch: its outcome, or its error.
+
+    `operation` is None if the operation could not be parsed.
+    """
 
     operation: Operation | None
     status: StepStatus
@@ -135,8 +138,9 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Operations applied to a snapshot in memory; `changes` are the changes of the commit.
+    """Operations applied to a snapshot in memory.
 
+    `changes` maps the path of each document to commit to its bytes; None for a removed document.
     `written_digests` are the digests of texts that the caller wrote. They count as read after the commit.
     """
 
@@ -156,19 +160,20 @@ class Plan:
         )
 
 
-def plan(
+def build_plan(
     snapshot: Snapshot,
     operations: Sequence[Operation | WorkspaceError],
-    mode: Mode,
+    mode: BatchMode,
     context: EditContext,
     precondition: Precondition | None = None,
-    inbound_links: InboundLinks | None = None,
+    inbound_links: InboundLinkFinder | None = None,
 ) -> Plan:
     """Apply operations to a snapshot. An operation with an error does not change the documents.
 
-    A text is removed only if `precondition` proves that the caller has read or written it. Without a
-    precondition, no text is checked. Addresses are resolved in the base commit of the precondition, if it
-    has one: the batch is also run there, and each address is mapped from there to the snapshot.
+    With `precondition`, an operation may remove only text that the caller has read or written, unless the
+    workspace allows more. Without a precondition, no text is checked. Addresses are resolved in the earlier
+    snapshots of the precondition, if there are any: the batch is also run there, and each address is mapped
+    from there to the snapshot.
 
     Each step also updates the links to moved or renamed sections and files. `inbound_links` finds the files
     with such links; without it, every document is scanned.
@@ -184,8 +189,8 @@ def plan(
             steps.append(PlanStep(None, StepStatus.FAILED, error=operation))
         else:
             steps.append(batch.run(operation))
-            snapshot.config.limits.check_read_bytes(batch.parsed_bytes, len(steps))
-        if mode is Mode.ALL and steps[-1].status is StepStatus.FAILED:
+            snapshot.config.limits.check_read_bytes(batch.read_cost_bytes, len(steps))
+        if mode is BatchMode.ALL and steps[-1].status is StepStatus.FAILED:
             return _roll_back(snapshot, steps, operations)
     final_steps = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
     digests = frozenset(batch.overwrite_check.written_digests)
@@ -203,15 +208,15 @@ class _BatchRun:
         snapshot: Snapshot,
         context: EditContext,
         precondition: Precondition | None,
-        inbound_links: InboundLinks | None,
+        inbound_links: InboundLinkFinder | None,
         *,
         is_single: bool,
     ) -> None:
         needs_digests = not is_single or (precondition and precondition.seen_texts) is not None
         self.overwrite_check = OverwriteCheck(precondition, snapshot, needs_digests=needs_digests)
         self.overlay = Overlay(snapshot)
-        # The bytes of documents that were parsed again, and the cost of their headings.
-        self.parsed_bytes = 0
+        # The cost of the documents that were parsed again, for the limit of a call.
+        self.read_cost_bytes = 0
         self._edit_context = context
         earlier_snapshots = precondition.list_earlier_snapshots(snapshot) if precondition else ()
         self._earlier_overlays = [Overlay(earlier_snapshot) for earlier_snapshot in earlier_snapshots]
@@ -241,8 +246,8 @@ class _BatchRun:
         else:
             step = PlanStep(operation, StepStatus.DONE, outcome=outcome)
             if not self._is_single:
-                self.parsed_bytes += sum(
-                    _count_bytes(draft.find(path)) for path in draft.list_changed_paths(self.overlay)
+                self.read_cost_bytes += sum(
+                    _estimate_read_cost(draft.find(path)) for path in draft.list_changed_paths(self.overlay)
                 )
             self.overlay = draft
         if not self._is_single:
@@ -265,10 +270,11 @@ class _BatchRun:
 
 
 def _add_step_warnings(step: PlanStep, overlay: Overlay) -> PlanStep:
-    return replace(step, outcome=add_warnings(step.outcome, overlay)) if step.outcome else step
+    return replace(step, outcome=add_link_warnings(step.outcome, overlay)) if step.outcome else step
 
 
-def _count_bytes(document: Document | None) -> int:
+def _estimate_read_cost(document: Document | None) -> int:
+    """Return the size of a document in bytes, plus a fixed number of bytes for each heading."""
     return len(document.data) + HEADING_READ_COST_BYTES * document.heading_count if document else 0
 
 

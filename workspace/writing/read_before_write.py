@@ -41,8 +41,8 @@ class SeenTexts:
     The least recently used digests are evicted first. Thread-safe.
     """
 
-    def __init__(self, size: int = _MAX_DIGESTS) -> None:
-        self._digests: LRUCache[bytes, bool] = LRUCache(size)
+    def __init__(self, max_digests: int = _MAX_DIGESTS) -> None:
+        self._digests: LRUCache[bytes, bool] = LRUCache(max_digests)
 
     def add(self, digests: Iterable[bytes | None]) -> None:
         """Add the digests of texts; None, the digest of an empty text, is ignored."""
@@ -69,15 +69,19 @@ class UnknownCommit(WorkspaceError):
 class ReadFirst(WorkspaceError):
     """An error: the call would remove text that its client has not read.
 
-    `current` is that text, in the sections `slugs`; neither is set for a document that is too large to read.
+    `current` is that text, by section, and `slugs` are the addresses of the sections. Neither is set for a
+    document that is too large to read.
     """
 
     code = "READ_FIRST"
 
 
-def resolve_base_commit(git: GitReader, name: str) -> str:
-    """Return the id of a commit from the full id in a call. Raises UnknownCommit."""
-    id = name.strip().lower()
+def resolve_base_commit(git: GitReader, base_commit: str) -> str:
+    """Return the `base_commit` of a call in its normal form, if it is the full id of a commit.
+
+    Raises UnknownCommit.
+    """
+    id = base_commit.strip().lower()
     try:
         if _COMMIT_PATTERN.fullmatch(id):
             git.commit(id)
@@ -93,7 +97,7 @@ def resolve_base_commit(git: GitReader, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """The texts that a caller has read: those of the commit `base`, and the `seen_texts` of its client.
+    """The condition for the removal of a text: it is in the commit `base`, or in the client's `seen_texts`.
 
     `first_snapshot` is the tip of the first plan, if another writer has moved the branch meanwhile.
     """
@@ -103,7 +107,7 @@ class Precondition:
     first_snapshot: Snapshot | None = None
 
     def list_earlier_snapshots(self, tip: Snapshot) -> tuple[Snapshot, ...]:
-        """Return the snapshots of the commits, except the tip, in which the call's addresses are resolved."""
+        """Return the snapshots, other than the tip, in which the call's addresses are resolved."""
         commits = {tip.commit}
         earlier_snapshots: list[Snapshot] = []
         for snapshot in (self.base, self.first_snapshot):
@@ -114,10 +118,11 @@ class Precondition:
 
 
 class OverwriteCheck:
-    """The check of the texts that a batch removes. `written_digests` are the digests of texts that it writes.
+    """The check of the texts that a batch removes.
 
     Without a precondition, or with `overwrite = "any"` in the workspace, the batch may remove every text.
-    Without `needs_digests`, the texts that the batch writes are not recorded.
+    `written_digests` are the digests of texts that the batch writes. They are recorded only with a
+    precondition and with `needs_digests`.
     """
 
     def __init__(
@@ -129,7 +134,7 @@ class OverwriteCheck:
         self._tip = tip
         self._unchanged_digests: dict[str, frozenset[bytes] | None] = {}
         self._match: SectionMatch | None = None
-        self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
+        self._digest_counts: dict[str, tuple[Document, Counter[bytes]]] = {}
 
     def check(self, operation: Operation, before: Overlay, after: Overlay) -> None:
         """Check the texts that an operation removed, and record the texts that it added.
@@ -193,7 +198,7 @@ class OverwriteCheck:
         return base is not None and compute_digest(*base) == digest
 
     def _read_unchanged_digests(self, path: str) -> frozenset[bytes] | None:
-        """Return the digests of a file that is unchanged since `base_commit`; None for another file."""
+        """Return the digests of the texts of a file that is unchanged since `base_commit`, else None."""
         if path not in self._unchanged_digests:
             document = self._tip.document(path) if self._is_unchanged(path) else None
             self._unchanged_digests[path] = (
@@ -223,7 +228,8 @@ class OverwriteCheck:
         if self._precondition is not None and self._precondition.base is not None:
             base_sections = [self._find_in_base(document, item) for item in unread_sections]
             return ConcurrentChange(
-                f"{sections} of {document.path} changed since base_commit, and the call would overwrite it",
+                f"{sections} of {document.path} changed since base_commit, "
+                "and the call would overwrite the change",
                 fix="Combine 'theirs' (the current text) and 'ours', and send the call again with "
                 "base_commit set to 'commit'.",
                 file=document.path,
@@ -234,7 +240,8 @@ class OverwriteCheck:
             )
         is_remembered = self._precondition is not None and self._precondition.seen_texts is not None
         return ReadFirst(
-            f"{sections} of {document.path} would be replaced or removed, and this client has not read it",
+            f"{sections} of {document.path} would be replaced or removed, "
+            "but this client has not read the text",
             fix="Read 'current', then send the same call again"
             + ("." if is_remembered else " with base_commit set to 'commit'."),
             file=document.path,
@@ -269,14 +276,14 @@ class OverwriteCheck:
             self.written_digests.update(added_counts)
 
     def _count_digests(self, path: str, document: Document | None) -> Counter[bytes]:
-        """Return the digests of a document's texts, each with its number, cached for the next operation."""
+        """Return the digests of a document's texts with their counts, cached for the next operation."""
         if document is None:
             return Counter()
-        cached_counts = self._digests.get(path)
+        cached_counts = self._digest_counts.get(path)
         if cached_counts is None or cached_counts[0] is not document:
             digests = (compute_digest(document, item) for item in document.sections)
             cached_counts = (document, Counter(digest for digest in digests if digest is not None))
-            self._digests[path] = cached_counts
+            self._digest_counts[path] = cached_counts
         return cached_counts[1]
 
 

@@ -23,7 +23,7 @@ from workspace.publishing.publish import publish_with_retry
 from workspace.publishing.recovery import recover_if_needed, restore_all_pruned
 from workspace.snapshot.overlay import Overlay
 from workspace.writing.idempotency import get_request_log
-from workspace.writing.plan import Plan, plan
+from workspace.writing.plan import Plan, build_plan
 from workspace.writing.read_before_write import Precondition, resolve_base_commit
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from workspace.edits.operation import Operation
     from workspace.policy.tokens import Person
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.idempotency import RecordedRequest, Request
-    from workspace.writing.plan import Mode, PlanStep
+    from workspace.writing.idempotency import KeyedRequest, RecordedRequest
+    from workspace.writing.plan import BatchMode, PlanStep
     from workspace.writing.read_before_write import SeenTexts
 
 
@@ -78,7 +78,7 @@ class WriteResult:
         return any(isinstance(step.error, DamagedRepository) for step in self.steps)
 
     def document(self, path: str) -> Document | None:
-        """Return a document after the batch, or None if it does not exist."""
+        """Return a document after the batch, or None if no document can be read at the path."""
         try:
             return self.plan.overlay.document(path)
         except WorkspaceError:
@@ -89,31 +89,32 @@ class WriteResult:
 class WriteRequest:
     """The operations of one call, and the texts that its caller has read.
 
-    The fields are those of `Workspace.write`. With `skip_policy`, a dry run is not checked against the policy
-    and the guards. `check_new_request` is called for a request that no commit has recorded, if the branch has
-    protected paths and is not a proposal's; it may raise an error to refuse the request.
+    The fields are the parameters of `Workspace.write`; `keyed_request` is its `request`. With `skip_policy`,
+    a dry run is not checked against the policy and the guards. `check_new_request` is called for a keyed
+    request that no commit has recorded, if the branch has protected paths and is not a proposal's. It may
+    raise an error to refuse the request.
     """
 
     workspace: Branch
     operations: Sequence[Operation | WorkspaceError]
-    mode: Mode
+    mode: BatchMode
     tool: str
     client: str
     message: str | None
     dry_run: bool
     base_commit: str | None
     seen_texts: SeenTexts | None
-    request: Request | None
-    check_new_request: Callable[[Request], None] | None
+    keyed_request: KeyedRequest | None
+    check_new_request: Callable[[KeyedRequest], None] | None
     person: Person | None = None
     skip_policy: bool = False
 
     def write(self) -> WriteResult:
         """Plan the operations and publish the changes. Raises the errors of `Workspace.write`.
 
-        The first plan is made without a lock. If another writer moves the branch meanwhile, the operations
-        (not their bytes) are run again on the new tip, under Docyard's lock. If a Git command moves the
-        branch again, they are run once more under Git's locks.
+        The first plan is made before Docyard's lock is acquired. If another writer moves the branch
+        meanwhile, the operations are applied again to the new tip, under Docyard's lock. If a Git command
+        moves the branch during this, they are applied again under Git's locks.
         """
         store, branch = self._require_writable()
         try:
@@ -123,7 +124,7 @@ class WriteRequest:
                 raise
             result = self._plan(branch, None)
         else:
-            # A missing object that cannot be restored fails only its step, so that other steps succeed.
+            # If the missing object cannot be restored, the result stays: only its step fails.
             if result.has_damaged_object and restore_all_pruned(store):
                 result = self._plan(branch, None)
         if self.dry_run:
@@ -162,12 +163,14 @@ class WriteRequest:
     def _plan(self, branch: str, first_snapshot: Snapshot | None) -> WriteResult:
         """Apply the operations to the tip in memory, or return the earlier result of the same request.
 
-        The tip is that of `branch`, even if another branch is checked out now. `first_snapshot` is
-        the tip of the first plan, if the branch has moved meanwhile.
+        The tip is that of `branch`, even if another branch is checked out now. `first_snapshot` is the
+        snapshot of the first plan, if this plan is another one.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
-        if self.request is not None and not self.dry_run:
-            recorded_request = get_request_log(self.workspace).find_repeated(snapshot.commit, self.request)
+        if self.keyed_request is not None and not self.dry_run:
+            recorded_request = get_request_log(self.workspace).find_recorded_request(
+                snapshot.commit, self.keyed_request
+            )
             if recorded_request is not None:
                 return WriteResult(
                     recorded_request.commit,
@@ -180,14 +183,14 @@ class WriteRequest:
                 and snapshot.config.protect
                 and not is_proposal_branch(branch)
             ):
-                self.check_new_request(self.request)
+                self.check_new_request(self.keyed_request)
         context = EditContext(
             snapshot.config.anchors,
             datetime.now(UTC).date().isoformat(),
             is_anchor_optional=snapshot.config.anchors_on_new == "as-document",
         )
         precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first_snapshot)
-        new_plan = plan(
+        new_plan = build_plan(
             snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound_links
         )
         if new_plan.changes and not self.dry_run:
@@ -213,7 +216,7 @@ class WriteRequest:
         )
 
     def _make_batch(self, branch: str, result: WriteResult) -> Batch:
-        """Return the changes of a plan as one commit."""
+        """Return the changes of a plan as a batch, which becomes one commit."""
         text = format_commit_message(
             result.plan.summaries,
             paths=sorted(result.changes),
@@ -222,13 +225,17 @@ class WriteRequest:
             client=self.client,
             trailers={
                 **build_trailers(branch, self.person),
-                **(self.request.build_trailers(result.plan) if self.request else {}),
+                **(self.keyed_request.build_trailers(result.plan) if self.keyed_request else {}),
             },
         )
         author = make_author_signature(self.workspace, self.person)
         return Batch(branch, result.commit, result.changes, text, author)
 
     def _require_writable(self) -> tuple[GitStore, str]:
+        """Return the repository and the branch; in a dry run, the branch is "" if HEAD is detached.
+
+        Raises ReadOnly, WorktreeBusy, DetachedHead, and the errors of `Branch.tip`.
+        """
         git = require_writable(self.workspace.git)
         self.workspace.tip()  # raises an error for a deleted repository, where HEAD is missing too
         branch = self.workspace.branch
@@ -270,7 +277,7 @@ def make_author_signature(workspace: Branch, person: Person | None = None) -> Si
 
 
 def check_signing(snapshot: Snapshot) -> None:
-    """Raise SigningRequired if the repository does not allow unsigned commits."""
+    """Raise SigningRequired if Git requires signed commits, and docyard.toml does not allow unsigned ones."""
     if snapshot.git.config_flag("commit.gpgsign") and snapshot.config.signing != "off":
         raise SigningRequired(
             "this repository requires signed commits (commit.gpgsign), and Docyard makes unsigned commits",

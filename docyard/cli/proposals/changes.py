@@ -12,7 +12,7 @@ from docyard.environment import is_terminal
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError
 from docyard.wording import format_count, join_words
-from workspace.diff.changes import DocumentKind
+from workspace.diff.changes import DocumentChangeKind
 from workspace.diff.descriptions import format_one_line
 from workspace.diff.formats import (
     format_code_span,
@@ -166,7 +166,7 @@ def _select_sections(document: DocumentChange, slug: str | None) -> DocumentChan
     if selected_document is None or not selected_document.is_addition_or_removal:
         return document if slug is None else selected_document
     # In an added or removed document, the text of the section is shown as in a changed document.
-    return selected_document._replace(kind=DocumentKind.CHANGED)
+    return selected_document._replace(kind=DocumentChangeKind.CHANGED)
 
 
 def changes_to_data(changes: CommitChanges) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def changes_to_markdown(changes: CommitChanges, max_chars: int = MAX_CHANGES_CHA
         block = format_markdown([document], max_chars).strip("\n")
         if _is_added_or_removed(document):
             full_text = format_markdown(
-                [document._replace(kind=DocumentKind.CHANGED)], max_chars - len(block)
+                [document._replace(kind=DocumentChangeKind.CHANGED)], max_chars - len(block)
             )
             block = f"{block}\n\n{full_text.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
         blocks.append(block)
@@ -243,7 +243,7 @@ def _format_document_lines(
     for position, document in enumerate(documents):
         summary_lines = format_lines([document], max_chars)
         text_lines = (
-            format_lines([document._replace(kind=DocumentKind.CHANGED)], max_chars)[1:]
+            format_lines([document._replace(kind=DocumentChangeKind.CHANGED)], max_chars)[1:]
             if _is_added_or_removed(document)
             else []
         )
@@ -259,7 +259,7 @@ def _format_document_lines(
 
 def _is_added_or_removed(document: DocumentChange) -> bool:
     """Return True if the document was added or removed, and the comparison contains its text."""
-    return document.is_addition_or_removal and bool(document.sections)
+    return document.is_addition_or_removal and bool(document.section_changes)
 
 
 def _separate_words(line: Sequence[Segment]) -> Iterator[tuple[str, str]]:

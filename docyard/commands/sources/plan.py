@@ -27,10 +27,10 @@ def command(file: Path, as_json: bool) -> int:
     from docyard.sources.record import read_applied
     from docyard.sources.report import format_plan
     from index.sources.settings import read_sources_file
-    from index.sources.sources import plan_sources
+    from index.sources.sources import diff_sources_files
 
     path = find_folder(file)
-    plan = plan_sources(read_applied(path), read_sources_file(path))
+    plan = diff_sources_files(read_applied(path), read_sources_file(path))
     if as_json:
         console.print_json(plan._asdict())
     else:

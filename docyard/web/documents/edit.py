@@ -22,8 +22,8 @@ from workspace.proposals import events
 from workspace.proposals.actions.actions import PullRequestFailed
 from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.idempotency import KeyReused, Request, compute_digest
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.idempotency import KeyedRequest, KeyReused, compute_call_digest
+from workspace.writing.plan import BatchMode, StepStatus
 from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     description = events.validate_text(form.description, "description", may_be_empty=True)
     message = "\n\n".join(part for part in (title, description) if part) or None
     fields = [form.path, form.section, form.text, form.base_commit, form.proposal, title, description]
-    idempotent_request = Request(
-        form.idempotency_key, compute_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
+    idempotent_request = KeyedRequest(
+        form.idempotency_key, compute_call_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
     )
     proposal_actions, actor = request.workspace.proposal_actions(), request.actor
     if form.proposal:
@@ -133,7 +133,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
         branch = request.workspace.on_proposal(proposal.id)
         result = branch.write(
             [operation],
-            mode=Mode.ALL,
+            mode=BatchMode.ALL,
             tool=actor.tool,
             client=actor.client,
             message=message,
@@ -146,7 +146,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
         outcome = proposal_actions.propose(
             [operation],
             actor,
-            mode=Mode.ALL,
+            mode=BatchMode.ALL,
             message=message,
             base_commit=base_text.commit,
             request=idempotent_request,

@@ -157,12 +157,12 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     from workspace.links.file_tree import OverlayFileTree
 
     graph, snapshot = request.index.links, request.snapshot
-    records = graph.records(snapshot, document.path)
+    records = graph.find_records(snapshot, document.path)
     if records is None and request.ref is None:
         thread = graph.update_in_background(snapshot)
         if len(snapshot.documents) <= _MAX_SMALL_WORKSPACE_DOCUMENTS:
             thread.join(_GRAPH_TIMEOUT_S)
-            records = graph.records(snapshot, document.path)
+            records = graph.find_records(snapshot, document.path)
     if records is None:
         raise _NotReadYet("the links are being read", fix="Try again in a moment.")
     other_records = [record for record in records if record[0] != document.path]

@@ -110,7 +110,7 @@ def _build_filters(request: PageRequest) -> list[SearchFilter]:
         values_by_key = {key: facet.listed_values for key, facet in metadata.taxonomy.items()}
     else:
         try:
-            values_by_key = dict.fromkeys(request.index.keys(), ())
+            values_by_key = dict.fromkeys(request.index.taxonomy_keys(), ())
         except WorkspaceError:  # a search shows the error
             values_by_key = {}
     return [

@@ -157,7 +157,9 @@ def build_thread_views(
 ) -> list[ThreadView]:
     """Return the views of threads."""
     sections = {
-        (document.path, change.section) for document in changes.documents for change in document.sections
+        (document.path, change.section_address)
+        for document in changes.documents
+        for change in document.section_changes
     }
     paths = changes.paths
     return [_build_thread(request, proposal, thread, sections, paths) for thread in located_threads]

@@ -1,4 +1,4 @@
-"""Known attempts to bypass the review gate: functions of a walk, an approver and a merger."""
+"""Known attempts to bypass the review gate, each with a person who approves and one who merges."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ if TYPE_CHECKING:
 
 
 def approve_own_proposal(walk: Walk, approver: str, merger: str) -> None:
-    """Approve a proposal as its author."""
+    """Approve a proposal as the person who opened it, and merge it."""
     id = _write_to_proposal(walk, walk.create_proposal(approver))
     walk.approve(id, approver)
     walk.merge(id, merger)
 
 
 def approve_after_commit(walk: Walk, approver: str, merger: str) -> None:
-    """Approve a proposal as a person who committed to it with the git program."""
+    """Approve a proposal as a person who committed to it with the git program, and merge it."""
     _commit_and_approve(walk, approver, merger, amends=False)
 
 
 def approve_after_amend(walk: Walk, approver: str, merger: str) -> None:
-    """Approve a proposal as a person who amended its tip; Git preserves the author and the message."""
+    """Approve a proposal as a person who amended its tip; Git preserves the author and the message.
+
+    Then merge the proposal.
+    """
     _commit_and_approve(walk, approver, merger, amends=True)
 
 
 def forge_approval(walk: Walk, approver: str, merger: str) -> None:
-    """Forge an approval in a person's name: without a seal, with zeros, or with a copied seal."""
+    """Forge approvals in a person's name: without a seal, with a seal of zeros, and with copied seals."""
     id, log = _write_to_proposal(walk), EventLog(walk.workspace.git)
     bodies = [
         event.body for proposal in walk.list_proposals() for event in log.read().events_of(proposal.id).events
@@ -45,7 +48,7 @@ def forge_approval(walk: Walk, approver: str, merger: str) -> None:
 
 
 def edit_after_approval(walk: Walk, approver: str, merger: str) -> None:
-    """Edit a proposal after its approval."""
+    """Edit a proposal after its approval, and merge it."""
     id = _write_to_proposal(walk)
     walk.approve(id, approver)
     _write_to_proposal(walk, id)
@@ -53,10 +56,10 @@ def edit_after_approval(walk: Walk, approver: str, merger: str) -> None:
 
 
 def propose_weaker_rules(walk: Walk, approver: str, merger: str) -> None:
-    """Propose rules that need no approval, with and without a change of a protected path."""
+    """Propose and merge rules that need no approval, with and without a change in `specs/`."""
     for text in (NO_RULES, RULES_WITHOUT_APPROVAL):
-        for is_protected_change in (False, True):
-            id = _write_to_proposal(walk) if is_protected_change else _create_proposal(walk)
+        for changes_specs in (False, True):
+            id = _write_to_proposal(walk) if changes_specs else _create_proposal(walk)
             walk.commit_with_git(id, approver, "docyard.toml", text)
             walk.call("update_proposal", proposal=id, action="merge")
             walk.merge(id, merger)
@@ -69,7 +72,7 @@ def merge_without_token(walk: Walk, approver: str, merger: str) -> None:
     """
     id = _write_to_proposal(walk)
     walk.approve(id, approver)
-    walk.environment.setenv("DOCYARD_TOKEN", walk.secrets[merger])
+    walk.monkeypatch.setenv("DOCYARD_TOKEN", walk.secrets[merger])
     for action in ("approve", "merge"):
         walk.call("update_proposal", proposal=id, action=action)
     walk.run("proposals", "merge", id)

@@ -1,8 +1,8 @@
 """Three clones of one remote: agents write, people review, and all synchronize, in random order.
 
-Every write has a unique word. A person who approves a proposal sees the words of the documents that
-the proposal changes. The model checks, independently of the implementation: no protected path of any clone's
-branch, or of the remote's, has a word that no person has seen.
+Every text that an agent writes has a unique word. A person who approves a proposal sees the words of the
+documents that the proposal changes. The check is independent of the implementation: no protected path of any
+clone's branch, or of the remote's, has a word that no person has seen.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ FILES: Mapping[str, str] = {
     "notes/run.md": "---\ntype: runbook\n---\n\n" + PAGE_TEMPLATE.format("Run"),
 }
 SLUGS = ("one", "two", "tasks", "_preamble")
-NAMES = ("api", "a", "b", "c", "run")
+DOCUMENT_NAMES = ("api", "a", "b", "c", "run")
 FOLDERS = ("specs", "free", "notes")
 MAX_OPEN_PROPOSALS = 6
-_WORD = re.compile(rb"\bw\d+\b")
-_TYPE = re.compile(rb"---\n(?:.*\n)*?type: runbook\n(?:.*\n)*?---\n")
+_UNIQUE_WORD = re.compile(rb"\bw\d+\b")
+_RUNBOOK_TYPE = re.compile(rb"---\n(?:.*\n)*?type: runbook\n(?:.*\n)*?---\n")
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Clones:
 
         return call
 
-    # Model
+    # Check
 
     def check(self) -> None:
         """Raise AssertionError if a protected document contains a word that no person has seen."""
@@ -122,8 +122,8 @@ class Clones:
             return
         for path, blob in snapshot.documents.items():
             text = snapshot.git.blob(blob)
-            if path.startswith("specs/") or _TYPE.match(text):
-                unseen_words = {*_WORD.findall(text)} - self.seen_words
+            if path.startswith("specs/") or _RUNBOOK_TYPE.match(text):
+                unseen_words = {*_UNIQUE_WORD.findall(text)} - self.seen_words
                 assert not unseen_words, "\n".join(
                     [
                         f"{path} at {snapshot.commit} has {unseen_words}, which no person saw",
@@ -133,7 +133,7 @@ class Clones:
         self._checked_commits.add(snapshot.commit)
 
     def log_step(self, clone: Clone, text: str) -> None:
-        """Record a step for the message of a failure."""
+        """Record a step for the message of a failed assertion."""
         self.steps.append(f"{clone.repo.path.name}: {text}")
 
     # Actions of agents
@@ -148,13 +148,13 @@ class Clones:
         paths = list(clone.workspace.snapshot().documents)
         if paths and self.rng.random() < 0.9:
             return self.rng.choice(paths)
-        return f"{self.rng.choice(FOLDERS)}/{self.rng.choice(NAMES)}.md"
+        return f"{self.rng.choice(FOLDERS)}/{self.rng.choice(DOCUMENT_NAMES)}.md"
 
     def choose_operation(self, clone: Clone) -> dict[str, Any]:
-        """Return an operation that writes a new word, moves a document, or changes its type."""
+        """Return a random operation; each text that it writes has a new word."""
         file, other_file, slug = self.choose_path(clone), self.choose_path(clone), self.rng.choice(SLUGS)
         word = f"Text {self.create_word()}.\n"
-        new_path = f"{self.rng.choice(FOLDERS)}/{self.rng.choice(NAMES)}.md"
+        new_path = f"{self.rng.choice(FOLDERS)}/{self.rng.choice(DOCUMENT_NAMES)}.md"
         return self.rng.choice(
             [
                 {"operation": "append_content", "file": file, "slug": slug, "content": word},
@@ -178,17 +178,17 @@ class Clones:
         )
 
     def edit(self, clone: Clone) -> None:
-        """Write one or two operations, directly or to a proposal."""
+        """Run one or two operations in a call, directly or in a proposal."""
         proposal = self.rng.choice([None, None, None, self.choose_proposal_id(clone)])
         operations = [self.choose_operation(clone) for _ in range(self.rng.choice([1, 1, 2]))]
         self._call(clone, "edit_document", operations=operations, proposal=proposal)
 
-    def edit_unprotected(self, clone: Clone) -> None:
-        """Write directly to an unprotected document, which a proposal may move."""
+    def edit_outside_specs(self, clone: Clone) -> None:
+        """Write directly to a document outside `specs/`, which a proposal may move to `specs/`."""
         documents = clone.workspace.snapshot().documents
-        free_paths = [path for path in documents if not path.startswith("specs/")]
-        if free_paths:
-            operation = {"operation": "append_content", "file": self.rng.choice(free_paths)}
+        paths_outside_specs = [path for path in documents if not path.startswith("specs/")]
+        if paths_outside_specs:
+            operation = {"operation": "append_content", "file": self.rng.choice(paths_outside_specs)}
             slug = self.rng.choice(SLUGS)
             self._call(
                 clone, "edit_document", **operation, slug=slug, content=f"Text {self.create_word()}.\n"
@@ -213,14 +213,17 @@ class Clones:
         self._call(clone, tool, **fields)
 
     def propose(self, clone: Clone) -> None:
-        """Move a document to a protected path, or give it a protected type; submit the new proposal."""
+        """Move a document to a protected path, or give it a protected type; submit the new proposal.
+
+        If too many proposals are open, or if all documents are in `specs/`, close a proposal instead.
+        """
         documents = clone.workspace.snapshot().documents
-        free_paths = [path for path in documents if not path.startswith("specs/")]
-        if not free_paths or len(self.list_open_proposals(clone)) >= MAX_OPEN_PROPOSALS:
+        paths_outside_specs = [path for path in documents if not path.startswith("specs/")]
+        if not paths_outside_specs or len(self.list_open_proposals(clone)) >= MAX_OPEN_PROPOSALS:
             self.close(clone)
             return
-        file = self.rng.choice(free_paths)
-        new_path = f"specs/{self.rng.choice(NAMES)}{self.rng.randrange(9)}.md"
+        file = self.rng.choice(paths_outside_specs)
+        new_path = f"specs/{self.rng.choice(DOCUMENT_NAMES)}{self.rng.randrange(9)}.md"
         operation = self.rng.choice(
             [
                 {"operation": "move_document", "file": file, "new_path": new_path},
@@ -238,9 +241,9 @@ class Clones:
         response = self._call(clone, "update_proposal", proposal=id, action="refresh")
         if response.data.get("code") == "MERGE_CONFLICT":
             view = clone.call("view_proposal", proposal=id).data
-            names = ("file", "kind", "where", "part")
+            field_names = ("file", "kind", "where", "part")
             resolutions = [
-                {name: conflict[name] for name in names if name in conflict}
+                {name: conflict[name] for name in field_names if name in conflict}
                 | {"choice": self.rng.choice(["ours", "theirs"])}
                 for conflict in view.get("conflicts", ())
             ]
@@ -276,11 +279,11 @@ class Clones:
         return self.rng.choice(ids) if ids else "none"
 
     def close(self, clone: Clone) -> None:
-        """Close a proposal."""
+        """Close a random proposal."""
         self._call(clone, "update_proposal", proposal=self.choose_proposal_id(clone), action="close")
 
     def approve(self, clone: Clone, id: str | None = None) -> None:
-        """Approve a proposal at its tip, and record the words of its changes as seen."""
+        """Approve a proposal at its tip, and record the words of the documents that it changes as seen."""
         id = id or self.choose_proposal_id(clone)
         proposal_actions = clone.workspace.proposal_actions()
         try:
@@ -298,7 +301,7 @@ class Clones:
         for path in clone.workspace.proposal_reviews().changes(proposal).paths:
             blob = snapshot.documents.get(path)
             if blob is not None:
-                self.seen_words.update(_WORD.findall(snapshot.git.blob(blob)))
+                self.seen_words.update(_UNIQUE_WORD.findall(snapshot.git.blob(blob)))
 
     def merge(self, clone: Clone, id: str | None = None) -> None:
         """Merge a proposal as a person."""
@@ -313,22 +316,22 @@ class Clones:
         self.log_step(clone, f"merge {id}")
         self.counts["merge"] += 1
 
-    def review(self, clone: Clone) -> None:
+    def approve_and_merge(self, clone: Clone) -> None:
         """Approve a proposal, sometimes write or synchronize in between, and merge it."""
         id = self.choose_proposal_id(clone)
         self.approve(clone, id)
         if self.rng.random() < 0.5:
-            self.rng.choice([self.edit_unprotected, self.edit_unprotected, self.edit, self.sync])(clone)
+            self.rng.choice([self.edit_outside_specs, self.edit_outside_specs, self.edit, self.sync])(clone)
             self.check()
         self.merge(clone, id)
 
     def race(self, clone: Clone) -> None:
-        """Protect a document in another clone, and write to it in `clone` before the next fetch."""
+        """Protect a document in another clone, and write to the document in `clone` before its next fetch."""
         other_clone = self.rng.choice([candidate for candidate in self.clones if candidate is not clone])
         for racer in (other_clone, clone):
             self.sync(racer)
         documents = other_clone.workspace.snapshot().documents
-        free_paths = [path for path in documents if not path.startswith("specs/")]
+        paths_outside_specs = [path for path in documents if not path.startswith("specs/")]
         old_ids = {proposal.id for proposal in self.list_open_proposals(other_clone)}
         self.propose(other_clone)
         for id in [
@@ -337,8 +340,10 @@ class Clones:
             self.approve(other_clone, id)
             self.merge(other_clone, id)
         self.sync(other_clone)
-        moved_files = [path for path in free_paths if path not in other_clone.workspace.snapshot().documents]
-        for file in moved_files or free_paths[:1]:
+        moved_files = [
+            path for path in paths_outside_specs if path not in other_clone.workspace.snapshot().documents
+        ]
+        for file in moved_files or paths_outside_specs[:1]:
             content = f"Text {self.create_word()}.\n"
             slug = self.rng.choice(SLUGS)
             operation = {"operation": "append_content", "file": file, "slug": slug, "content": content}
@@ -389,13 +394,13 @@ class Clones:
         """Run a random action in a random clone, and check the protected paths."""
         actions: list[Callable[[Clone], None]] = [
             self.edit,
-            self.edit_unprotected,
+            self.edit_outside_specs,
             self.write_with_other_tool,
             self.propose,
             self.refresh,
             self.approve,
             self.merge,
-            self.review,
+            self.approve_and_merge,
             self.close,
             self.sync,
             self.race,

@@ -11,7 +11,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.terminal.exits import Exit
 from index.service import SearchIndex
-from tests.acceptance.gate.model import Model
+from tests.acceptance.gate.model import PolicyModel
 from tests.repositories import Repo, create_repository
 from tools.dispatcher import ToolDispatcher
 from tools.tool import Answer
@@ -44,18 +44,18 @@ FILES: Mapping[str, str] = {
     "notes/run.md": "---\ntype: runbook\n---\n\n# Run\n\n## Calls\n\nCall.\n",
     "free.md": "# Free\n\n## Calls\n\nAnything: [run](notes/run.md).\n\n## Tasks\n\n- [ ] Rest\n",
 }
-PATHS = ("specs/api.md", "specs/old.md", "notes/steps.md", "notes/run.md", "free.md")
+INITIAL_PATHS = ("specs/api.md", "specs/old.md", "notes/steps.md", "notes/run.md", "free.md")
 PEOPLE = ("ada", "bea", "cyd")
 
 
 class GateSetup:
     """A repository, two dispatchers for agents, the tokens of people, and the model."""
 
-    def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         self.rng = random.Random(seed)
         self.repo: Repo = create_repository(folder / "docs", FILES)
-        self.environment = environment
-        self.model = Model(self.repo)
+        self.monkeypatch = monkeypatch
+        self.model = PolicyModel(self.repo)
         self.dispatchers = [self._build_dispatcher(), self._build_dispatcher()]
         self.workspace = Workspace.open(self.repo.path, durable=False)
         self.tokens = Tokens(self.workspace.git.common_dir)
@@ -88,7 +88,7 @@ class GateSetup:
 
     def run(self, *arguments: str, by: str | None = None) -> int:
         """Run a command with the token of a person, or without a token. Return the exit code."""
-        self.environment.setenv("DOCYARD_TOKEN", self.secrets[by] if by else "")
+        self.monkeypatch.setenv("DOCYARD_TOKEN", self.secrets[by] if by else "")
         exit_code = main([*arguments, "-C", str(self.repo.path)])
         assert exit_code != Exit.USAGE, arguments
         self.model.log_step(f"{by}: {' '.join(arguments)}: {exit_code}")
@@ -117,7 +117,7 @@ class GateSetup:
         return proposal.tip if proposal else None
 
     def choose_path(self) -> str:
-        """Return the path of a document on main, or one of the initial paths, which may be removed."""
+        """Return the path of a file on main, or one of the initial paths, whose file may be removed."""
         return self.rng.choice(
-            [*PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
+            [*INITIAL_PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
         )

@@ -1,4 +1,4 @@
-"""A model of the review policy, which checks the history after each step of a walk, independently of Docyard.
+"""A model of the review policy, which checks the history of a walk independently of Docyard.
 
 Each first-parent commit that changes a protected path, by the rules at its first parent, must be the merge of
 a proposal. A permitted person must merge exactly the commit that enough people approved with their tokens.
@@ -24,7 +24,7 @@ class RuleRequirement(NamedTuple):
     mergers: tuple[str, ...]
 
 
-class Model:
+class PolicyModel:
     """The approvals, openers and committers of a walk, and a check of the history with them."""
 
     def __init__(self, repo: Repo) -> None:
@@ -38,11 +38,11 @@ class Model:
         self.log: list[str] = []
 
     def log_step(self, text: str) -> None:
-        """Record a step for the message of a failure."""
+        """Record a step for the message of a failed assertion."""
         self.log.append(text)
 
     def check(self) -> None:
-        """Check that the policy permits each commit that was added since the last check."""
+        """Raise AssertionError if the policy does not permit a commit that was added since the last check."""
         commits = self.repo.git(
             "rev-list", "--first-parent", "--reverse", f"{self.checked_commit}..main"
         ).split()

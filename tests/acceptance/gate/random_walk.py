@@ -25,8 +25,25 @@ from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, IdentitySource, Opened, ReviewDecision, Reviewed
 from workspace.workspace import Workspace
 
-ACTIONS = ["submit", "refresh", "approve", "merge", "merge", "request_changes", "comment", "close", "reopen"]
-COMMANDS = (("fix",), ("fix", "--anchors"), ("fix", "-m", "Fix"), ("init",), ("sync",), ("index", "rebuild"))
+PROPOSAL_ACTIONS = [
+    "submit",
+    "refresh",
+    "approve",
+    "merge",
+    "merge",
+    "request_changes",
+    "comment",
+    "close",
+    "reopen",
+]
+WRITING_COMMANDS = (
+    ("fix",),
+    ("fix", "--anchors"),
+    ("fix", "-m", "Fix"),
+    ("init",),
+    ("sync",),
+    ("index", "rebuild"),
+)
 SLUGS = ("calls", "begin", "tasks", "_preamble", "more")
 AGENT_AUTHOR = Author(NAME, "ada@example.org", IdentitySource.CLIENT, "an agent")
 
@@ -37,7 +54,7 @@ class Walk(GateSetup):
     # Tools
 
     def edit(self) -> None:
-        """Write an operation or a batch, directly or in a proposal."""
+        """Run an operation or a batch, directly or in a proposal, sometimes as a dry run."""
         proposal = self._choose_or_none(self.choose_proposal_id())
         common_fields: dict[str, Any] = {
             "proposal": proposal,
@@ -80,9 +97,9 @@ class Walk(GateSetup):
         commits = self.repo.git("rev-list", "--all", "--not", f"{self.model.first_commit}^@").split()
         commit, number = self.rng.choice(commits), self.rng.randrange(10**6)
         folder = self.rng.choice(["specs", "notes", ".docyard/templates", "."])
-        kind = self.rng.choice(["runbook", "document", "api_spec"])
+        doc_type = self.rng.choice(["runbook", "document", "api_spec"])
         tool_calls: list[tuple[str, dict[str, Any]]] = [
-            ("create_document", {"doc_type": kind, "title": f"New {number}", "folder": folder}),
+            ("create_document", {"doc_type": doc_type, "title": f"New {number}", "folder": folder}),
             ("remove_document", {"path": file}),
             ("remove_document", {"file": file, "slug": self.rng.choice(SLUGS)}),
             ("tag_document", {"file": file, "tags": [f"t{number}"]}),
@@ -96,11 +113,11 @@ class Walk(GateSetup):
         self.call(tool, proposal=proposal, message=message, **fields)
 
     def act_on_proposal_as_agent(self) -> None:
-        """Run a random action of an agent on a proposal, permitted or not."""
+        """Run a random action of an agent on a proposal, permitted or not, or create a proposal."""
         if self.rng.random() < 0.2:
             self.call("create_proposal", title=f"P {self.rng.randrange(10**6)}", description="Why.")
             return
-        action = self.rng.choice(ACTIONS)
+        action = self.rng.choice(PROPOSAL_ACTIONS)
         text = "Words." if action in ("comment", "request_changes") else None
         self.call("update_proposal", proposal=self.choose_proposal_id(), action=action, text=text)
 
@@ -108,7 +125,7 @@ class Walk(GateSetup):
 
     def run_command(self) -> None:
         """Run a command that may write to the served branch."""
-        self.run(*self.rng.choice(COMMANDS))
+        self.run(*self.rng.choice(WRITING_COMMANDS))
 
     def approve(self, id: str | None = None, person_name: str | None = None) -> None:
         """Approve a proposal at its tip as a person."""
@@ -127,7 +144,7 @@ class Walk(GateSetup):
         return self.run("proposals", "merge", id, by=person_name)
 
     def void_approvals(self) -> None:
-        """Request changes, or replace a token: both make earlier approvals of the person void."""
+        """Request changes of a proposal, or replace a token; this voids earlier approvals of the person."""
         person_name, id = self.rng.choice(PEOPLE), self.choose_proposal_id()
         if self.rng.random() < 0.7:
             if self.run("proposals", "request-changes", id, "-m", "No.", by=person_name) == 0:
@@ -151,7 +168,7 @@ class Walk(GateSetup):
         self.run("proposals", action, self.choose_proposal_id(), by=person_name)
 
     def create_proposal(self, person_name: str | None) -> str:
-        """Create a proposal as a person and return its id."""
+        """Create a proposal with the token of a person, or without a token, and return its id."""
         old_ids = {proposal.id for proposal in self.list_proposals()}
         assert self.run("proposals", "create", "By hand", "-d", "Why.", by=person_name) == 0
         [new_id] = {proposal.id for proposal in self.list_proposals()} - old_ids
@@ -218,7 +235,7 @@ class Walk(GateSetup):
         self.model.log_step(f"{person_name} wrote {path} to {id} with git, on {base or branch}")
 
     def forge_event(self) -> None:
-        """Append an event in another person's name, without a seal or with a copied seal."""
+        """Append a forged approval, or a second opening event, in a person's name."""
         proposal, other_proposal = (
             self.find_proposal(self.choose_proposal_id()),
             self.find_proposal(self.choose_proposal_id()),
@@ -244,7 +261,10 @@ class Walk(GateSetup):
     # Concurrent actions
 
     def race(self) -> None:
-        """Run two actions on a proposal concurrently, each in its own workspace."""
+        """Run two actions concurrently, of: merge, approve, refresh, edit the proposal, edit the branch.
+
+        Each action has its own workspace.
+        """
         id = self.choose_proposal_id()
         tip, person_name = self.get_tip(id), self.rng.choice(PEOPLE)
         person = next(person for person in self.tokens.list() if person.token == person_name)

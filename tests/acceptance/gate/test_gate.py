@@ -18,9 +18,9 @@ def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _load_user_key.cache_clear()
 
 
-def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, step_count: int) -> Walk:
+def run_walk(folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int, step_count: int) -> Walk:
     """Run a permitted merge, then each known attempt to bypass the gate, then random steps."""
-    walk = Walk(folder, environment, seed)
+    walk = Walk(folder, monkeypatch, seed)
     edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": "Listed."}
     response = walk.call("edit_document", **edit)
     id = str(response.data["proposal"])
@@ -35,7 +35,7 @@ def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, step_coun
     for attempt in ATTEMPTS:
         attempt(walk, "cyd", "bea")
         walk.model.check()
-    assert walk.model.counts["merged"] == 1, "an attempt bypassed the gate without a report of the model"
+    assert walk.model.counts["merged"] == 1, "an attempt was merged, and the model did not report it"
     for _ in range(step_count):
         walk.step()
     assert walk.repo.fsck() == ""
@@ -43,7 +43,7 @@ def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, step_coun
     return walk
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.gate
 def test_random_walk_changes_no_protected_path_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

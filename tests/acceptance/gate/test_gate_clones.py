@@ -26,7 +26,7 @@ def run_walk(folder: Path, seed: int, step_count: int) -> Clones:
     return clones
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.gate
 def test_random_walk_of_clones_adds_no_unreviewed_word(tmp_path: Path) -> None:
     run_walk(tmp_path, 9, 50)

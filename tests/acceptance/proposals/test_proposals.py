@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests import fork_server, repositories
-from tests.acceptance.server import Server, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_repository
 from tests.repositories import Repo
 
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
@@ -34,12 +34,12 @@ None are retried.
 """
 
 
-class Person:
-    """A person who runs commands in the repository, with a token."""
+class CommandLineUser:
+    """A person who runs commands in a repository, with a token after a call of `use_token`."""
 
     def __init__(self, repo: Repo, home: Path) -> None:
         self._folder = repo.path
-        self._variables = {**user_environment(home), "COLUMNS": "100"}
+        self._variables = {**build_user_environment(home), "COLUMNS": "100"}
 
     def use_token(self, secret: str) -> None:
         """Set the token in the person's environment."""
@@ -48,7 +48,7 @@ class Person:
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of docyard, check its exit code, and return its output."""
         process = subprocess.run(
-            [*fork_server.python_command(), "-m", "docyard", *arguments],
+            [*fork_server.build_python_command(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
             capture_output=True,
@@ -63,21 +63,21 @@ class Person:
         return json.loads(self.run(*arguments, "--json"))
 
 
-class ProposalSetup(NamedTuple):
-    """A repository, two agents with separate servers, and a person.
+class TwoAgentSetup(NamedTuple):
+    """A repository, two agents with separate servers, and a person at the command line.
 
-    The second agent uses the handshake protocol.
+    The second agent uses the protocol version with a handshake.
     """
 
     repo: Repo
     first_agent: Server
     second_agent: Server
-    person: Person
+    person: CommandLineUser
     home: Path
 
 
 @pytest.fixture
-def setup(tmp_path: Path, home: Path) -> Iterator[ProposalSetup]:
+def setup(tmp_path: Path, home: Path) -> Iterator[TwoAgentSetup]:
     documents = {
         f"specs/service-{number}.md": DOCUMENT_TEMPLATE.format(number=number) for number in range(10)
     }
@@ -86,7 +86,7 @@ def setup(tmp_path: Path, home: Path) -> Iterator[ProposalSetup]:
         serve_repository(repo.path, home) as first_agent,
         serve_repository(repo.path, home, protocol="legacy") as second_agent,
     ):
-        yield ProposalSetup(repo, first_agent, second_agent, Person(repo, home), home)
+        yield TwoAgentSetup(repo, first_agent, second_agent, CommandLineUser(repo, home), home)
 
 
 def make_path(number: int) -> str:
@@ -121,7 +121,7 @@ def make_section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
     }
 
 
-def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_path: Path) -> None:
+def test_new_clone_contains_proposals_of_two_agents(setup: TwoAgentSetup, tmp_path: Path) -> None:
     first_agent, second_agent, person = setup.first_agent, setup.second_agent, setup.person
 
     # Two agents make five proposals, the last by a direct write to a protected path.
@@ -257,7 +257,7 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
     assert "\nAll.\n" in text
     assert "<<<<" not in text
 
-    # The history has one merge for each proposal, in order, with its approvers.
+    # The history has one merge for each proposal.
     graph = setup.repo.git("log", "--graph", "--oneline", "main")
     subjects = setup.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
     assert len(subjects) == 1 + len(expected_ids), graph
@@ -266,7 +266,7 @@ def test_new_clone_contains_proposals_of_two_agents(setup: ProposalSetup, tmp_pa
 
     # A new clone contains each proposal with its discussion.
     setup.repo.git("clone", "-q", str(setup.repo.path), str(tmp_path / "clone"))
-    clone_person = Person(Repo(tmp_path / "clone"), setup.home)
+    clone_person = CommandLineUser(Repo(tmp_path / "clone"), setup.home)
     proposals = clone_person.run_json("proposals", "list", "--state", "all")["proposals"]
     assert {entry["proposal"]: entry["state"] for entry in proposals} == dict.fromkeys(expected_ids, "merged")
     output = clone_person.run("proposals", "show", raise_id)

@@ -114,7 +114,11 @@ def test_pull_request_and_proposal_close_each_other(setup: ForgeSetup, run: Run)
     setup.forge.close(second_number)
     setup.proposal_actions.close(unwanted_proposal.id, AGENT_ACTOR, "Not now.")
     pull_requests = run("sync")["forge"]["pull_requests"]
-    actions = {item["proposal"]: item["done"] for item in pull_requests if item["done"]}
+    actions = {
+        pull_request["proposal"]: pull_request["done"]
+        for pull_request in pull_requests
+        if pull_request["done"]
+    }
     assert actions == {
         squashed_proposal.id: ["closed"],
         abandoned_proposal.id: ["closed"],
@@ -134,7 +138,9 @@ def test_conflict_on_forge_is_reported_and_resolved_by_refresh(setup: ForgeSetup
     setup.repo.commit({setup.find_page(proposal): "# Page\n\n## Use\n\nUse it. Less.\n"})
     setup.repo.git("push", "-q", "origin", "main")
     pull_requests = run("sync")["forge"]["pull_requests"]
-    assert [item["waits"] for item in pull_requests if item["proposal"] == proposal.id] == ["conflict"]
+    assert [
+        pull_request["waits"] for pull_request in pull_requests if pull_request["proposal"] == proposal.id
+    ] == ["conflict"]
     # Git cannot merge both lines; a merge by sections preserves both.
     run("proposals", "refresh", proposal.id)
     setup.push(setup.reload(proposal))

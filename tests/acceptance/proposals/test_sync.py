@@ -1,4 +1,4 @@
-"""`docyard sync` as a process: its effects and its output."""
+"""`docyard sync` as a process: its effects and its output; and servers that synchronise with a remote."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_sync(repo: Repo, *arguments: str, **variables: str) -> subprocess.Comple
     }
     environment |= {"HOME": str(repo.path.parent), "GIT_CONFIG_NOSYSTEM": "1"} | variables
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", "sync", *arguments],
+        [*fork_server.build_python_command(), "-m", "docyard", "sync", *arguments],
         cwd=repo.path,
         env=environment,
         capture_output=True,
@@ -124,9 +124,9 @@ def test_conflict_is_resolved_with_a_resolution_file(conflicting_clone: Repo, tm
     assert conflict["file"] == "README.md"
     assert (conflict["ours"].strip(), conflict["theirs"].strip()) == ("Ours.", "Theirs.")
     conflict |= {"choice": "content", "content": conflict["ours"].replace("Ours", "Both")}
-    file = tmp_path / "decisions.json"
-    file.write_text(json.dumps(data))
-    data = run_json(conflicting_clone, "--resolve", str(file))
+    resolution_file = tmp_path / "decisions.json"
+    resolution_file.write_text(json.dumps(data))
+    data = run_json(conflicting_clone, "--resolve", str(resolution_file))
     assert (data["state"], data["merged"], data["conflicts"]) == ("level", conflicting_clone.head(), [])
     assert (conflicting_clone.path / "README.md").read_text() == "# Example\n\nBoth.\n"
 
@@ -143,16 +143,16 @@ def test_new_content_in_resolution_is_checked_by_policy(clone: Repo, remote: Rep
     local_commit = clone.commit({"README.md": "# Example\n\nOurs.\n"})
     data = run_json(clone)
     data["conflicts"][0] |= {"choice": "content", "content": "An unreviewed text.\n"}
-    file = tmp_path / "decisions.json"
-    file.write_text(json.dumps(data))
-    process = run_sync(clone, "--resolve", str(file))
+    resolution_file = tmp_path / "decisions.json"
+    resolution_file.write_text(json.dumps(data))
+    process = run_sync(clone, "--resolve", str(resolution_file))
     assert process.returncode == 3
     assert "only by a proposal" in process.stderr
     assert clone.head() == local_commit
     assert run_sync(clone, "--theirs", "README.md").returncode == 0
 
 
-def test_errors_contain_commands(clone: Repo, tmp_path: Path) -> None:
+def test_errors_contain_fixes(clone: Repo, tmp_path: Path) -> None:
     for arguments, message, fix in (
         (("--remote", "orign"), "no remote 'orign'", "Did you mean 'origin'?"),
         (("--branch", "mian"), "no branch 'mian'", "Did you mean 'main'?"),
@@ -177,10 +177,10 @@ def test_errors_contain_commands(clone: Repo, tmp_path: Path) -> None:
 
 def test_credential_file_readable_by_others_is_refused(clone: Repo, tmp_path: Path) -> None:
     clone.git("remote", "set-url", "origin", "https://localhost:1/x")
-    file = tmp_path / "secrets"
-    file.write_text("https://ada:topsecret@localhost:1\n")
-    file.chmod(0o644)
-    process = run_sync(clone, DOCYARD_CREDENTIALS=str(file))
+    credential_file = tmp_path / "secrets"
+    credential_file.write_text("https://ada:topsecret@localhost:1\n")
+    credential_file.chmod(0o644)
+    process = run_sync(clone, DOCYARD_CREDENTIALS=str(credential_file))
     assert process.returncode == 3
     assert "others can read or write it" in process.stderr
     assert "topsecret" not in process.stderr

@@ -1,4 +1,4 @@
-"""JSON schemas of the inputs and answers of the reading tools, which clients may rely on."""
+"""The contract of the reading tools: JSON schemas of inputs and answers, and the starts of descriptions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DESCRIPTION_STARTS = {
     "list_sections": "Get table of contents for document",
 }
 
-SUMMARY_ANSWER = _make_object_schema(
+SUMMARY_ANSWER_SCHEMA = _make_object_schema(
     "_preamble content type",
     _preamble=TEXT,
     content=TEXT,
@@ -70,10 +70,10 @@ SUMMARY_ANSWER = _make_object_schema(
         "", completeness=NUMBER, recommended_for=TEXT_LIST, not_recommended_for=TEXT_LIST
     ),
 )
-FULL_TEXT_ANSWER = _make_object_schema(
+FULL_TEXT_ANSWER_SCHEMA = _make_object_schema(
     "content type tokens path", content=TEXT, type=_make_enum_schema("full"), tokens=INTEGER, path=TEXT
 )
-SECTION_ANSWER = _make_object_schema(
+SECTION_ANSWER_SCHEMA = _make_object_schema(
     "content type section",
     content=TEXT,
     type=_make_enum_schema("section"),
@@ -83,7 +83,7 @@ SECTION_ANSWER = _make_object_schema(
     start_line=INTEGER,
     end_line=INTEGER,
 )
-TABLE_OF_CONTENTS_ANSWER = _make_object_schema(
+TABLE_OF_CONTENTS_ANSWER_SCHEMA = _make_object_schema(
     "sections count type path",
     sections=TEXT_LIST,
     count=INTEGER,
@@ -91,8 +91,8 @@ TABLE_OF_CONTENTS_ANSWER = _make_object_schema(
     path=TEXT,
     note=TEXT,
 )
-ERROR_ANSWER = _make_object_schema("error type", error=TEXT, type=_make_enum_schema("error"))
-SECTION_ERROR_ANSWER = _make_object_schema(
+ERROR_ANSWER_SCHEMA = _make_object_schema("error type", error=TEXT, type=_make_enum_schema("error"))
+SECTION_ERROR_ANSWER_SCHEMA = _make_object_schema(
     "content type section error", content=TEXT, type=_make_enum_schema("error"), section=TEXT, error=TEXT
 )
 

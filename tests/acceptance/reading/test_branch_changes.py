@@ -1,4 +1,4 @@
-"""Changes to the branch with the git program: the next search, list and read return the new state."""
+"""Changes to the branch with the git program: the next read, search or write uses the new state."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
+from tests.acceptance.server import ProtocolMode, Server, ToolResponse, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tests.stdio_client import REQUEST_META, RawClient
-from tests.stdio_client import serve_command as build_command
+from tests.stdio_client import build_serve_command as build_command
 
 SPEC = "---\ntype: api_spec\n---\n# API\n\nIntroduction.\n\n## Endpoints\n\n### Search\n\nFinds things.\n\n"
 FILES = {
@@ -32,7 +32,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
     """Yield a server, shared by tests that change no document."""
-    protocol: ProtocolVersion = request.param
+    protocol: ProtocolMode = request.param
     with serve_repository(repo.path, home, protocol=protocol) as server:
         yield server
 
@@ -87,7 +87,7 @@ def test_add_task_without_task_section_suggests_add_section(server: Server) -> N
 
 
 def test_move_to_missing_file_suggests_create_document(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
+    tmp_path: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     repo = create_repository(tmp_path / "docs", FILES)
     with serve_repository(repo.path, home, protocol=protocol) as server:
@@ -106,7 +106,7 @@ def test_move_to_missing_file_suggests_create_document(
         assert "'guides/setup.md'" in response.data["fix"]
 
 
-def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion) -> None:
+def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolMode) -> None:
     meta: dict[str, Any] = {} if protocol == "legacy" else {"_meta": REQUEST_META}
     server = RawClient(build_command(repo.path), handshake=protocol == "legacy")
     operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
@@ -148,7 +148,7 @@ def test_refused_overwrite_contains_text_without_usage(server: Server) -> None:
     assert (entry["code"], "usage" in entry, "current" in entry) == ("READ_FIRST", False, True)
 
 
-def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
+def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protocol: ProtocolMode) -> None:
     lines = "".join(f"Line {number}.\n" for number in range(30))
     repo = create_repository(
         tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"}
@@ -164,9 +164,7 @@ def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protoco
         assert response.data["code"] == "READ_FIRST"
 
 
-def test_text_in_truncated_diff_counts_as_unread(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
-) -> None:
+def test_text_in_truncated_diff_counts_as_unread(tmp_path: Path, home: Path, protocol: ProtocolMode) -> None:
     text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
     repo = create_repository(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
     with serve_repository(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
@@ -177,9 +175,7 @@ def test_text_in_truncated_diff_counts_as_unread(
             assert response.data["code"] == "READ_FIRST"
 
 
-def test_history_page_reports_more_only_by_cursor(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
-) -> None:
+def test_history_page_reports_more_only_by_cursor(tmp_path: Path, home: Path, protocol: ProtocolMode) -> None:
     repo = create_repository(tmp_path / "docs", FILES)
     for number in range(3):
         repo.commit({"plain.md": f"# Plain\n\nVersion {number}.\n"})

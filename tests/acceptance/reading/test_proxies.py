@@ -21,11 +21,11 @@ from mcp.shared.subscriptions import ToolsListChanged
 from tests.acceptance.clients import connect_over_http
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
-from tests.stdio_client import ProtocolVersion
+from tests.stdio_client import ProtocolMode
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs/sources.md"
+GUIDE_PATH = Path(__file__).resolve().parents[3] / "docs/sources.md"
 PUBLIC_HOST = "docs.example.com"
 TIMEOUT_S = 30.0
 PROXIES = [
@@ -39,7 +39,7 @@ PROXIES = [
 def read_configuration(proxy: str, server: HttpServer) -> str:
     """Return the configuration of the guide, for the port of a server."""
     match = re.search(
-        rf"^```{proxy}\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        rf"^```{proxy}\n(.*?)^```$", GUIDE_PATH.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     assert match is not None
     configuration = match[1].replace("127.0.0.1:8000", f"{server.host}:{server.port}")
@@ -75,8 +75,8 @@ def run_proxy(proxy: str, server: HttpServer, folder: Path) -> Iterator[str]:
     """Run a proxy in front of a server, and yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free_socket:
         port = free_socket.getsockname()[1]
-    write = write_nginx_configuration if proxy == "nginx" else write_caddy_configuration
-    command = write(folder, read_configuration(proxy, server), port)
+    write_configuration = write_nginx_configuration if proxy == "nginx" else write_caddy_configuration
+    command = write_configuration(folder, read_configuration(proxy, server), port)
     environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     with (
         (folder / "log").open("wb") as log,
@@ -100,14 +100,14 @@ def run_proxy(proxy: str, server: HttpServer, folder: Path) -> Iterator[str]:
 @pytest.fixture
 def server(tmp_path: Path, home: Path) -> Iterator[HttpServer]:
     create_source_repositories(tmp_path)
-    file = write_sources_file(tmp_path)
-    with serve_over_http(home, "--sources", file, "--allow-host", PUBLIC_HOST) as http_server:
+    sources_file = write_sources_file(tmp_path)
+    with serve_over_http(home, "--sources", sources_file, "--allow-host", PUBLIC_HOST) as http_server:
         yield http_server
 
 
 @pytest.mark.parametrize("proxy", PROXIES)
 async def test_client_searches_through_the_proxy(
-    server: HttpServer, tmp_path: Path, proxy: str, protocol: ProtocolVersion
+    server: HttpServer, tmp_path: Path, proxy: str, protocol: ProtocolMode
 ) -> None:
     with run_proxy(proxy, server, tmp_path) as url:
         async with connect_over_http(server, protocol, base_url=url, host=PUBLIC_HOST) as client:
@@ -135,5 +135,5 @@ def test_proxy_passes_on_host_token_and_readiness(server: HttpServer, tmp_path: 
         host, token = {"Host": PUBLIC_HOST}, {"Authorization": f"Bearer {server.token}"}
         assert httpx2.get(f"{url}/readyz", headers=host | token).json()["ready"]
         assert httpx2.get(f"{url}/readyz", headers=host).status_code == 401
-        other = httpx2.get(f"{url}/readyz", headers={"Host": "evil.example"} | token)
-        assert "sources" not in other.text
+        foreign_host_response = httpx2.get(f"{url}/readyz", headers={"Host": "evil.example"} | token)
+        assert "sources" not in foreign_host_response.text

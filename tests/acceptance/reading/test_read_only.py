@@ -20,7 +20,7 @@ FILES = {
 
 
 def compute_digest(folder: Path) -> str:
-    """Return a digest of every file's path, mode, time and bytes, except the search index."""
+    """Return a digest of every file's path, mode, modification time and bytes, except the search index."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_relative_to(folder / ".git" / "docyard") or not path.is_file():
@@ -41,7 +41,7 @@ def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple
     repo.status()
     digest_before = compute_digest(repo.path)
     with serve_repository(repo.path, home, "--read-only", *options) as server:
-        tools = server.tools()
+        tools = server.list_tools()
         assert {"search_docs", "get_doc", "list_documents", "view_document"} <= set(tools)
         assert not set(WRITING_TOOLS) & set(tools)
         assert all(tool["annotations"]["readOnlyHint"] is True for tool in tools.values())

@@ -13,13 +13,13 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tests.acceptance.reading.reading_contract import (
     DESCRIPTION_STARTS,
-    ERROR_ANSWER,
-    FULL_TEXT_ANSWER,
+    ERROR_ANSWER_SCHEMA,
+    FULL_TEXT_ANSWER_SCHEMA,
     INPUT_SCHEMAS,
-    SECTION_ANSWER,
-    SECTION_ERROR_ANSWER,
-    SUMMARY_ANSWER,
-    TABLE_OF_CONTENTS_ANSWER,
+    SECTION_ANSWER_SCHEMA,
+    SECTION_ERROR_ANSWER_SCHEMA,
+    SUMMARY_ANSWER_SCHEMA,
+    TABLE_OF_CONTENTS_ANSWER_SCHEMA,
     JsonSchema,
     require_every_field,
 )
@@ -97,7 +97,7 @@ def make_suggested_call(server: Server, response: ToolResponse) -> ToolResponse:
 
 
 def test_input_schemas_match_contract(server: Server) -> None:
-    tools = server.tools()
+    tools = server.list_tools()
     for name, schema in INPUT_SCHEMAS.items():
         offered_schema = tools[name]["inputSchema"]
         assert offered_schema["type"] == "object"
@@ -114,7 +114,7 @@ def test_short_file_is_returned_in_full(
     server: Server, repo: Repo, file: str, fields: dict[str, Any]
 ) -> None:
     response = server.call("smart_read", file_path=file, **fields)
-    data = check_fields(response, FULL_TEXT_ANSWER, repo)
+    data = check_fields(response, FULL_TEXT_ANSWER_SCHEMA, repo)
     content = FILES[file]
     assert data["content"] == content
     assert (data["path"], data["type"]) == (file, "full")
@@ -132,7 +132,7 @@ def test_short_file_is_returned_in_full(
 )
 def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, Any]) -> None:
     response = server.call("smart_read", file_path="long.md", **fields)
-    data = check_fields(response, SUMMARY_ANSWER, repo)
+    data = check_fields(response, SUMMARY_ANSWER_SCHEMA, repo)
     assert data["style"] == fields.get("summary_style", "structured")
     assert data["original_tokens"] == data["original"]["size_tokens"] > 10_000
     assert data["summary_tokens"] < data["original_tokens"]
@@ -156,10 +156,10 @@ def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, A
 
 def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
     response = server.call("smart_read", file_path="longer.md", mode="full")
-    parts = [check_fields(response, FULL_TEXT_ANSWER, repo)["content"]]
+    parts = [check_fields(response, FULL_TEXT_ANSWER_SCHEMA, repo)["content"]]
     while response.data.get("truncated"):
         response = make_suggested_call(server, response)
-        parts.append(check_fields(response, FULL_TEXT_ANSWER, repo)["content"])
+        parts.append(check_fields(response, FULL_TEXT_ANSWER_SCHEMA, repo)["content"])
     assert len(parts) > 1
     assert "next_step" not in response.data
     assert "".join(parts) == LONG_TEXT * 4
@@ -181,7 +181,7 @@ def test_section_is_returned(
     server: Server, repo: Repo, file: str, section_heading: str, section: str, lines: tuple[int, int] | None
 ) -> None:
     response = server.call("read_section", file_path=file, section_heading=section_heading)
-    data = check_fields(response, SECTION_ANSWER, repo)
+    data = check_fields(response, SECTION_ANSWER_SCHEMA, repo)
     source = FILES[file]
     assert isinstance(source, str)
     assert data["section"].endswith(section)
@@ -195,12 +195,12 @@ def test_section_is_returned(
 @loop_over("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
 def test_sections_are_listed_in_order(server: Server, repo: Repo, file: str) -> None:
     response = server.call("list_sections", file_path=file)
-    data = check_fields(response, TABLE_OF_CONTENTS_ANSWER, repo)
+    data = check_fields(response, TABLE_OF_CONTENTS_ANSWER_SCHEMA, repo)
     assert data["count"] == len(data["sections"]) == len(data["outline"])
     assert data["sections"] == [entry["address"] for entry in data["outline"]]
     for address in (data["sections"][0], data["sections"][-1]):
         section = server.call("read_section", file_path=file, section_heading=address)
-        assert check_fields(section, SECTION_ANSWER, repo)["section"] == address
+        assert check_fields(section, SECTION_ANSWER_SCHEMA, repo)["section"] == address
     assert "next_step" not in response.data
 
 
@@ -242,7 +242,7 @@ def test_unreadable_file_returns_error(
 
 def check_error(server: Server, repo: Repo, tool: str, response: ToolResponse) -> None:
     """Check that an error contains the specified fields, no local path, and a valid example."""
-    schema = SECTION_ERROR_ANSWER if tool == "read_section" else ERROR_ANSWER
+    schema = SECTION_ERROR_ANSWER_SCHEMA if tool == "read_section" else ERROR_ANSWER_SCHEMA
     data = check_fields(response, schema, repo)
     assert response.is_error
     assert data["fix"]

@@ -17,7 +17,7 @@ from tests.acceptance.clients import (
     start_long_lock_wait_server,
     watch_resources,
 )
-from tests.acceptance.server import ProtocolVersion, build_artifact
+from tests.acceptance.server import ProtocolMode, build_artifact
 from tests.repositories import Repo, create_repository
 from tests.stdio_client import encode_line
 from tools.resources.list import PAGE_SIZE, TEMPLATES
@@ -55,7 +55,7 @@ def get_text_and_meta(part: object) -> tuple[str, dict[str, Any]]:
 
 
 async def test_documents_are_listed_and_read_exactly_as_stored(
-    repo: Repo, home: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, protocol: ProtocolMode
 ) -> None:
     async with connect_to_server(home, protocol, build_options(repo)) as client:
         capabilities = client.server_capabilities
@@ -84,7 +84,7 @@ async def test_documents_are_listed_and_read_exactly_as_stored(
 
 
 async def test_sections_refs_and_moved_addresses_are_readable(
-    repo: Repo, home: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, protocol: ProtocolMode
 ) -> None:
     first_commit = repo.head()
     async with connect_to_server(home, protocol, build_options(repo)) as client:
@@ -108,7 +108,7 @@ async def test_sections_refs_and_moved_addresses_are_readable(
 
 
 async def test_long_lists_are_paged_and_long_documents_truncated(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion
+    tmp_path: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
     section_texts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
@@ -137,7 +137,7 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
 
 @pytest.mark.parametrize("is_artifact", [False, True], ids=["repository", "artifact"])
 async def test_unreadable_uri_returns_error_with_fix(
-    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion, is_artifact: bool
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolMode, is_artifact: bool
 ) -> None:
     arguments = build_options(repo)
     if is_artifact:
@@ -172,7 +172,7 @@ async def test_unreadable_uri_returns_error_with_fix(
         await client.read_resource(DOCUMENT_URI)
 
 
-async def test_subscribers_are_notified_of_changes(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
+async def test_subscribers_are_notified_of_changes(repo: Repo, home: Path, protocol: ProtocolMode) -> None:
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, build_options(repo), recorder) as client:
         async with watch_resources(
@@ -195,7 +195,7 @@ async def test_subscribers_are_notified_of_changes(repo: Repo, home: Path, proto
 
 
 async def test_subscription_to_missing_resource_is_refused(
-    repo: Repo, home: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, protocol: ProtocolMode
 ) -> None:
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, build_options(repo, "--read-only"), recorder) as client:
@@ -224,7 +224,7 @@ async def test_client_without_subscription_gets_no_notification(repo: Repo, home
 
 
 async def test_subscribers_are_notified_when_artifact_is_replaced(
-    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolMode
 ) -> None:
     artifact = tmp_path / "out"
     first_commit = repo.head()

@@ -1,4 +1,4 @@
-"""A server of many sources through a real client: the contract, changes of the file, failures."""
+"""A server of many sources through a real client: the contract, changes of the sources file, failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.acceptance.http_server import serve_over_http
 from tests.acceptance.server import Server, run_docyard, serve_sources
 from tests.documentation_sources import TWO_SOURCES, create_source_repositories, write_sources_file
 from tests.repositories import Repo
-from tests.stdio_client import ProtocolVersion
+from tests.stdio_client import ProtocolMode
 from tests.workspace.sync.servers import run_http_server
 
 pytestmark = pytest.mark.process
@@ -61,25 +61,25 @@ def test_documentation_tools_exist_only_with_sources(
     tmp_path: Path,
     home: Path,
     repositories: tuple[Repo, Repo],
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     transport: str,
     text: str,
     tools: set[str],
 ) -> None:
     with serve(write_sources_file(tmp_path, text), home, protocol, transport) as server:
-        assert set(server.tools()) == tools
+        assert set(server.list_tools()) == tools
 
 
-def test_examples_of_the_contract(
+def test_searches_and_walkthroughs_follow_the_contract(
     tmp_path: Path,
     home: Path,
     repositories: tuple[Repo, Repo],
-    protocol: ProtocolVersion,
+    protocol: ProtocolMode,
     transport: str,
 ) -> None:
     repositories[0].commit({"docs/tour.md": TOUR})
-    file = write_sources_file(tmp_path, f"{TWO_SOURCES}[features]\ncontextual_search = true\n")
-    with serve(file, home, protocol, transport) as server:
+    sources_file = write_sources_file(tmp_path, f"{TWO_SOURCES}[features]\ncontextual_search = true\n")
+    with serve(sources_file, home, protocol, transport) as server:
         check_schemas(server)
         check_searches(server)
         check_contextual_search(server)
@@ -93,20 +93,20 @@ TOUR = (
 
 
 @contextmanager
-def serve(file: Path, home: Path, protocol: ProtocolVersion, transport: str) -> Iterator[Server]:
-    """Start a server of a file of sources, and connect a client over stdio or over HTTP."""
+def serve(sources_file: Path, home: Path, protocol: ProtocolMode, transport: str) -> Iterator[Server]:
+    """Start a server of a sources file, and connect a client over stdio or over HTTP."""
     if transport == "stdio":
-        with serve_sources(file, home, protocol=protocol) as server:
+        with serve_sources(sources_file, home, protocol=protocol) as server:
             yield server
         return
-    with serve_over_http(home, "--sources", file) as http_server, start_blocking_portal() as portal:
+    with serve_over_http(home, "--sources", sources_file) as http_server, start_blocking_portal() as portal:
         connection = connect_over_http(http_server, protocol)
         with portal.wrap_async_context_manager(connection) as client:
             yield Server(portal, client)
 
 
 def check_schemas(server: Server) -> None:
-    schema = server.tools()["search_documentation"]["inputSchema"]
+    schema = server.list_tools()["search_documentation"]["inputSchema"]
     properties = schema["properties"]
     assert schema["required"] == ["query"]
     assert properties["query"]["description"] == "Search query for documentation"
@@ -118,7 +118,7 @@ def check_schemas(server: Server) -> None:
     limits = {name: properties["max_results"][name] for name in ("minimum", "maximum", "default")}
     assert limits == {"minimum": 1, "maximum": 20, "default": 10}
     assert properties["include_content"]["default"] is True
-    contextual = server.tools()["search_documentation_contextual"]["inputSchema"]["properties"]
+    contextual = server.list_tools()["search_documentation_contextual"]["inputSchema"]["properties"]
     assert contextual["max_results"]["default"] == 5
     assert set(contextual["context"]["properties"]) == {
         "current_file",
@@ -135,36 +135,42 @@ def check_searches(server: Server) -> None:
         ("tutorials", "Step-by-step tutorials and examples"),
     ]
     assert all(source["last_updated"].endswith("Z") and source["document_count"] for source in sources)
-    required = server.call("search_documentation", query="retry")
-    assert required.is_error
-    assert required.data["code"] == "NAMESPACE_REQUIRED"
-    assert required.data["error"] == "Multiple namespaces available: api-reference, tutorials"
-    found = server.call("search_documentation", query="retry", namespace="tutorials")
-    assert (found.data["query_processed"], found.data["result_count"]) == (True, len(found.data["sources"]))
-    result = found.data["sources"][0]
+    ambiguous_response = server.call("search_documentation", query="retry")
+    assert ambiguous_response.is_error
+    assert ambiguous_response.data["code"] == "NAMESPACE_REQUIRED"
+    assert ambiguous_response.data["error"] == "Multiple namespaces available: api-reference, tutorials"
+    search_response = server.call("search_documentation", query="retry", namespace="tutorials")
+    assert (search_response.data["query_processed"], search_response.data["result_count"]) == (
+        True,
+        len(search_response.data["sources"]),
+    )
+    result = search_response.data["sources"][0]
     assert {"document", "relevance_score", "title", "summary", "content", "url", "chunk_index"} <= set(result)
     assert (result["document"], result["title"]) == ("retry.md", "Retrying")
     chunk = server.call("get_doc", chunk_id=result["address"], namespace="tutorials")
     assert result["content"].strip() in chunk.text
-    summaries = server.call(
+    response_without_content = server.call(
         "search_documentation", query="retry", namespace="tutorials", include_content=False
     )
-    assert "content" not in summaries.data["sources"][0]
+    assert "content" not in response_without_content.data["sources"][0]
     assert server.call("search_documentation", query="retry", namespace="*").data["result_count"] >= 2
-    vector = server.call("search_documentation", query="retry", namespace="*", search_type="vector")
-    assert vector.data["code"] == "VECTOR_SEARCH_UNAVAILABLE"
-    unknown = server.call("search_documentation", query="retry", namespace="tutorial")
-    assert (unknown.data["code"], unknown.data["nearest"]) == ("NAMESPACE_NOT_FOUND", ["tutorials"])
+    vector_response = server.call("search_documentation", query="retry", namespace="*", search_type="vector")
+    assert vector_response.data["code"] == "VECTOR_SEARCH_UNAVAILABLE"
+    unknown_response = server.call("search_documentation", query="retry", namespace="tutorial")
+    assert (unknown_response.data["code"], unknown_response.data["nearest"]) == (
+        "NAMESPACE_NOT_FOUND",
+        ["tutorials"],
+    )
 
 
 def check_contextual_search(server: Server) -> None:
     fields = {"query": "page", "namespace": "api-reference"}
-    plain = server.call("search_documentation_contextual", **fields).data["sources"]
-    lifted = server.call(
+    plain_results = server.call("search_documentation_contextual", **fields).data["sources"]
+    lifted_results = server.call(
         "search_documentation_contextual", **fields, context={"error_message": "RateLimitError: slow down"}
     ).data["sources"]
-    scores = {source["address"]: source["relevance_score"] for source in plain}
-    for source in lifted:
+    scores = {source["address"]: source["relevance_score"] for source in plain_results}
+    for source in lifted_results:
         factor = 1.3 if source["lifted_by"] else 1.0
         assert source["relevance_score"] == pytest.approx(factor * scores[source["address"]], abs=2e-6)
 
@@ -175,13 +181,13 @@ def check_walkthrough(server: Server) -> None:
     assert (walkthrough["title"], walkthrough["steps"]) == ("Tour", 2)
     start = server.call("start_walkthrough", walkthrough=walkthrough["id"]).data
     assert (start["step"]["number"], start["step"]["title"]) == (1, "Call")
-    found = server.call(
+    first_result = server.call(
         "search_documentation", query="limits", namespace="api-reference", handle=start["handle"]
     ).data["sources"][0]
-    assert {"walkthrough_relevance", "related_walkthrough_steps", "suggested_follow_up"} <= set(found)
-    second = server.call("get_next_step", handle=start["handle"]).data
-    assert second["step"]["title"] == "Page"
-    assert server.call("get_next_step", handle=second["handle"]).data["done"] is True
+    assert {"walkthrough_relevance", "related_walkthrough_steps", "suggested_follow_up"} <= set(first_result)
+    second_step = server.call("get_next_step", handle=start["handle"]).data
+    assert second_step["step"]["title"] == "Page"
+    assert server.call("get_next_step", handle=second_step["handle"]).data["done"] is True
 
 
 def test_single_source_is_searched_without_namespace(
@@ -191,9 +197,12 @@ def test_single_source_is_searched_without_namespace(
         assert server.call("search_documentation", query="shell").data["result_count"] == 1
 
 
-def test_invalid_file_ends_the_start_with_each_mistake(tmp_path: Path, home: Path) -> None:
-    file = write_sources_file(tmp_path, "[sources.a]\nrepoo = 'x'\n[limits]\nmax_tokens = 1\n")
-    for arguments in (["serve", "--sources", str(file)], ["serve", "--sources", str(file), "--check"]):
+def test_invalid_sources_file_prevents_start_and_lists_each_mistake(tmp_path: Path, home: Path) -> None:
+    sources_file = write_sources_file(tmp_path, "[sources.a]\nrepoo = 'x'\n[limits]\nmax_tokens = 1\n")
+    for arguments in (
+        ["serve", "--sources", str(sources_file)],
+        ["serve", "--sources", str(sources_file), "--check"],
+    ):
         process = run_docyard(arguments, home)
         assert process.returncode in (1, 3)
         assert "sources.toml:2" in process.stderr
@@ -202,9 +211,11 @@ def test_invalid_file_ends_the_start_with_each_mistake(tmp_path: Path, home: Pat
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no SIGHUP")
-def test_file_is_read_again_on_hangup(tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]) -> None:
-    file = write_sources_file(tmp_path, "")
-    with serve_over_http(home, "--sources", file, "--no-token") as server:
+def test_sources_file_is_read_again_after_sighup(
+    tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]
+) -> None:
+    sources_file = write_sources_file(tmp_path, "")
+    with serve_over_http(home, "--sources", sources_file, "--no-token") as server:
         assert list_tools(server.base_url) == WALKTHROUGH_TOOLS
         write_sources_file(tmp_path, TWO_SOURCES)
         os.kill(server.process.pid, signal.SIGHUP)
@@ -216,12 +227,12 @@ def test_file_is_read_again_on_hangup(tmp_path: Path, home: Path, repositories: 
 
 
 def test_readiness_names_each_source(tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]) -> None:
-    file = write_sources_file(tmp_path)
-    with serve_over_http(home, "--sources", file, "--no-token") as server:
+    sources_file = write_sources_file(tmp_path)
+    with serve_over_http(home, "--sources", sources_file, "--no-token") as server:
         response = server.send_raw_request("GET /readyz HTTP/1.1", f"Host: {server.host}:{server.port}")
         assert response.startswith("HTTP/1.1 200")
         body = json.loads(response.partition("\r\n\r\n")[2])
-        assert [(item["name"], item["available"]) for item in body["sources"]] == [
+        assert [(source["name"], source["available"]) for source in body["sources"]] == [
             ("api-reference", True),
             ("tutorials", True),
         ]
@@ -232,7 +243,7 @@ def test_readiness_names_each_source(tmp_path: Path, home: Path, repositories: t
         assert str(tmp_path) not in response
 
 
-def test_signed_push_is_read_before_the_interval(
+def test_signed_push_webhook_updates_source_before_the_interval(
     tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]
 ) -> None:
     variables = {"DOCYARD_WEBHOOK_SECRET": "s3cret"}
@@ -241,8 +252,8 @@ def test_signed_push_is_read_before_the_interval(
     signature = f"sha256={hmac.new(b's3cret', body, 'sha256').hexdigest()}"
     with run_http_server(tmp_path.parent, None) as url:
         text = f'[sources.guides]\nurl = "{url}/{tmp_path.name}/guides/.git"\nevery = "1h"\n'
-        file = write_sources_file(tmp_path, text)
-        with serve_over_http(home, "--sources", file, "--no-token", variables=variables) as server:
+        sources_file = write_sources_file(tmp_path, text)
+        with serve_over_http(home, "--sources", sources_file, "--no-token", variables=variables) as server:
             wait_until(lambda: not call_tool(server.base_url, query="shell")["isError"])
             guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
             assert call_tool(server.base_url, query="zebra")["structuredContent"]["result_count"] == 0
@@ -255,7 +266,7 @@ def test_signed_push_is_read_before_the_interval(
 
 
 def send_webhook(base_url: str, body: bytes, signature: str) -> tuple[int, dict[str, Any]]:
-    """Send a push event of GitHub, and return the status and the object of the response."""
+    """Send a push event of GitHub, and return the status and the JSON object of the response."""
     address = urlsplit(base_url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
     connection.request(
@@ -270,10 +281,10 @@ def send_webhook(base_url: str, body: bytes, signature: str) -> tuple[int, dict[
 def test_failures_of_one_source_do_not_reach_clients_of_the_others(
     tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]
 ) -> None:
-    """Remove, damage, rewrite and restore a source while eight clients search the other one."""
-    file = write_sources_file(tmp_path)
+    """Move, damage and rewrite a source while eight clients search the other source and all sources."""
+    sources_file = write_sources_file(tmp_path)
     guides = repositories[1].path
-    with serve_over_http(home, "--sources", file, "--no-token") as server:
+    with serve_over_http(home, "--sources", sources_file, "--no-token") as server:
         errors: list[object] = []
         stop = threading.Event()
 
@@ -282,9 +293,9 @@ def test_failures_of_one_source_do_not_reach_clients_of_the_others(
                 answer = call_tool(server.base_url, query="cursor", namespace="api-reference")
                 if answer["isError"] or not answer["structuredContent"]["result_count"]:
                     errors.append(answer)
-                both = call_tool(server.base_url, query="retry", namespace="*")
-                if both["isError"]:
-                    errors.append(both)
+                response_of_all_sources = call_tool(server.base_url, query="retry", namespace="*")
+                if response_of_all_sources["isError"]:
+                    errors.append(response_of_all_sources)
 
         threads = [threading.Thread(target=search_repeatedly) for _ in range(8)]
         for thread in threads:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Server, serve_repository
+from tests.acceptance.server import ProtocolMode, Server, serve_repository
 from tests.repositories import Repo, create_repository
 
 
@@ -20,6 +20,6 @@ def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
     """Yield a server with only the toolset `search`."""
-    protocol: ProtocolVersion = request.param
+    protocol: ProtocolMode = request.param
     with serve_repository(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
         yield server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import fork_server
-from tests.acceptance.server import ProtocolVersion, serve_artifact, user_environment
+from tests.acceptance.server import ProtocolMode, build_user_environment, serve_artifact
 from tests.repositories import Repo, create_repository
 
 FILES = {
@@ -25,8 +25,8 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
-        env=user_environment(home),
+        [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
+        env=build_user_environment(home),
         cwd=home,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -43,7 +43,7 @@ def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_artifact_with_malformed_source_commit_is_served(
-    artifact: Path, home: Path, protocol: ProtocolVersion
+    artifact: Path, home: Path, protocol: ProtocolMode
 ) -> None:
     metadata_file = artifact / "metadata.json"
     old_data = metadata_file.read_bytes()

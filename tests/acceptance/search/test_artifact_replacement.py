@@ -31,7 +31,7 @@ def build_artifact(source: Path, artifact: Path, key_file: Path, edition: int) -
 
 
 class Host(threading.Thread):
-    """A host that searches and reads until it is stopped, and records editions and failures."""
+    """An MCP host that searches and reads until it is stopped, and records editions and failures."""
 
     def __init__(self, server: Server, stop_event: threading.Event) -> None:
         super().__init__()
@@ -43,11 +43,11 @@ class Host(threading.Thread):
     def run(self) -> None:
         try:
             while not self._stop_event.is_set():
-                self._call()
+                self._search_and_read()
         except Exception as error:  # an exception in a thread would not fail the test
             self.failures.append(repr(error))
 
-    def _call(self) -> None:
+    def _search_and_read(self) -> None:
         search = self._server.call("search_docs", query="edition")
         if search.is_error or len(search.data["hits"]) != 3:
             self.failures.append(search.text)
@@ -61,8 +61,8 @@ class Host(threading.Thread):
             self.failures.append(chunk.text)
 
 
-@pytest.mark.parametrize("client_count", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, client_count: int) -> None:
+@pytest.mark.parametrize("host_count", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, host_count: int) -> None:
     source, artifact, key_file = tmp_path / "source", tmp_path / "out", tmp_path / "key"
     source.mkdir()
     key_file.write_bytes(bytes(range(32)))
@@ -74,7 +74,7 @@ def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, cl
             stack.enter_context(
                 serve_artifact(artifact, home, *(["--key", str(key_file)] if number % 2 else []))
             )
-            for number in range(client_count)
+            for number in range(host_count)
         ]
         hosts = [Host(server, stop_event) for server in servers]
         for host in hosts:
@@ -84,10 +84,10 @@ def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, cl
         stop_event.set()
         for host in hosts:
             host.join()
-        assert [host.failures for host in hosts] == [[]] * client_count
+        assert [host.failures for host in hosts] == [[]] * host_count
         assert all(host.editions == sorted(host.editions) for host in hosts)
         assert all(host.editions for host in hosts)
         for server in servers:
             while not (response := server.call("search_docs", query=f"edition{BUILD_COUNT}")).data["hits"]:
                 assert response.data.get("stale")
-            assert f"guides of edition {BUILD_COUNT}" in server.tools()["search_docs"]["description"]
+            assert f"guides of edition {BUILD_COUNT}" in server.list_tools()["search_docs"]["description"]

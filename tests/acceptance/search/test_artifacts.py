@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import fork_server
-from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_artifact, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 
@@ -74,8 +74,8 @@ def build_queries(count: int) -> list[dict[str, Any]]:
 
 def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
-        env=user_environment(home),
+        [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
+        env=build_user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -141,7 +141,7 @@ def test_artifact_returns_same_results_as_repository(
 
 
 def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
-    repository_tools, sealed_tools, keyless_tools = (server.tools() for server in servers)
+    repository_tools, sealed_tools, keyless_tools = (server.list_tools() for server in servers)
     assert repository_tools == sealed_tools == keyless_tools
     assert repository_tools["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
 
@@ -177,16 +177,18 @@ def test_cursor_of_repository_is_refused_by_artifact(servers: tuple[Server, Serv
 
 
 def test_truncated_artifact_file_is_named_in_error(artifact: Path, key_file: Path, tmp_path: Path) -> None:
-    names = sorted(path.relative_to(artifact).as_posix() for path in artifact.rglob("*") if path.is_file())
-    assert len(names) == 5
-    for number, name in enumerate(names):
+    file_names = sorted(
+        path.relative_to(artifact).as_posix() for path in artifact.rglob("*") if path.is_file()
+    )
+    assert len(file_names) == 5
+    for number, file_name in enumerate(file_names):
         copy = tmp_path / str(number)
         shutil.copytree(artifact, copy)
-        with (copy / name).open("r+b") as file:
-            file.truncate(file.seek(0, 2) // 2)
+        with (copy / file_name).open("r+b") as stream:
+            stream.truncate(stream.seek(0, 2) // 2)
         process = run_docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key_file)
         assert (process.returncode, process.stdout) == (3, "")
-        assert name in process.stderr or name.endswith(".manifest")
+        assert file_name in process.stderr or file_name.endswith(".manifest")
         assert "fix:" in process.stderr
         assert str(tmp_path) not in process.stderr
 

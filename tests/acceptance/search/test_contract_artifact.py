@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from index.artifacts.manifest import read_manifest, write_manifest
+from index.artifacts.manifest import read_artifact_manifest, write_artifact_manifest
 from index.storage.metadata import parse_metadata
 from tests import fork_server
-from tests.acceptance.server import Server, serve_artifact, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_artifact
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from workspace.archive import Archive
@@ -32,8 +32,8 @@ FILES = {
 def run_docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user with an empty home."""
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *arguments],
-        env=user_environment(home),
+        [*fork_server.build_python_command(), "-m", "docyard", *arguments],
+        env=build_user_environment(home),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -78,7 +78,7 @@ def server(artifact: Path, home: Path, tmp_path_factory: pytest.TempPathFactory)
 def test_artifact_contains_index_sources_metadata_and_checksums(artifact: Path) -> None:
     metadata = parse_metadata((artifact / "metadata.json").read_bytes())
     assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
-    manifest = read_manifest(artifact, (artifact / "metadata.json").read_bytes())
+    manifest = read_artifact_manifest(artifact, (artifact / "metadata.json").read_bytes())
     assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
     for name, file_sum in manifest.files.items():
         data = (artifact / name).read_bytes()
@@ -95,7 +95,7 @@ def test_build_of_work_tree_uses_head(artifact: Path, repo: Repo, server: Server
 
 
 def test_description_and_schema_come_from_artifact(server: Server) -> None:
-    tool = server.tools()["search_docs"]
+    tool = server.list_tools()["search_docs"]
     assert tool["description"].startswith("Search the Acme handbook. Use this")
     assert tool["inputSchema"]["properties"]["language"] == {
         "type": "string",
@@ -114,8 +114,8 @@ def test_reading_tools_work_without_repository(server: Server, repo: Repo) -> No
     assert [entry["path"] for entry in documents] == ["guides/limits.md", "guides/retries.md"]
     view = server.call("view_document", file="guides/limits.md", slug="rate")
     assert view.data["content"] == "## Rate\n\nTen a second.\n"
-    assert set(server.tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
-    assert "edit_document" not in server.tools()
+    assert set(server.list_tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
+    assert "edit_document" not in server.list_tools()
 
 
 def test_old_address_in_artifact_returns_current_address(server: Server) -> None:
@@ -141,7 +141,7 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
     metadata = build_artifact(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
     assert metadata["stats"]["source_commit"] == first_commit
     artifact = tmp_path / "out"
-    tree = read_manifest(artifact, (artifact / "metadata.json").read_bytes()).tree
+    tree = read_artifact_manifest(artifact, (artifact / "metadata.json").read_bytes()).tree
     assert list(Archive(artifact, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
 
 
@@ -150,7 +150,7 @@ def rewrite_metadata(artifact: Path, copy: Path, **fields: Any) -> Path:
     shutil.copytree(artifact, copy)
     old_data = (copy / "metadata.json").read_bytes()
     new_data = json.dumps({**json.loads(old_data), **fields}).encode()
-    write_manifest(copy, new_data, read_manifest(copy, old_data), None)
+    write_artifact_manifest(copy, new_data, read_artifact_manifest(copy, old_data), None)
     (copy / "metadata.json").write_bytes(new_data)
     return copy
 

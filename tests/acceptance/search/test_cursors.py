@@ -19,7 +19,7 @@ FILES = {
         for number in range(8)
     },
 }
-SEARCH = {"query": "quagga", "limit": 3}
+SEARCH_ARGUMENTS = {"query": "quagga", "limit": 3}
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +34,13 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 
 def get_cursor(server: Server) -> str:
-    cursor = server.call("search_docs", **SEARCH).data["next_cursor"]
+    cursor = server.call("search_docs", **SEARCH_ARGUMENTS).data["next_cursor"]
     assert isinstance(cursor, str)
     return cursor
 
 
 def get_next_page(server: Server, cursor: str, **arguments: Any) -> ToolResponse:
-    return server.call("search_docs", **{**SEARCH, "cursor": cursor, **arguments})
+    return server.call("search_docs", **{**SEARCH_ARGUMENTS, "cursor": cursor, **arguments})
 
 
 @loop_over(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
+from tests.acceptance.server import ProtocolMode, Server, ToolResponse, serve_repository
 from tests.repositories import create_repository
 from workspace.texts.tokens import count_tokens
 
@@ -78,7 +78,7 @@ def test_truncated_neighbours_are_readable_separately(server: Server) -> None:
 
 @pytest.mark.parametrize("source", ["option", "settings"])
 def test_operator_sets_limit_of_texts_in_tokens(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion, source: str
+    tmp_path: Path, home: Path, protocol: ProtocolMode, source: str
 ) -> None:
     settings = {"docyard.toml": "[limits]\ntext_tokens = 300\n"} if source == "settings" else {}
     repo = create_repository(tmp_path / "docs", {**FILES, **settings})

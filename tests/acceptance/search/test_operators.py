@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import fork_server
-from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_artifact, serve_repository
 from tests.docyard.web.page_server import serve_pages
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
@@ -104,8 +104,8 @@ def tool_callers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any
     artifact, key_file = home / "operators-out", home / "operators.key"
     build_arguments: list[str | Path] = ["build", files_repo.path, "--out", artifact, "--key", key_file]
     subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *build_arguments],
-        env=user_environment(home),
+        [*fork_server.build_python_command(), "-m", "docyard", *build_arguments],
+        env=build_user_environment(home),
         check=True,
         capture_output=True,
     )
@@ -222,9 +222,9 @@ def test_condition_without_results_is_named_in_the_hint(tool_callers: dict[str, 
 
 def _run_docyard(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *map(str, arguments)],
+        [*fork_server.build_python_command(), "-m", "docyard", *map(str, arguments)],
         cwd=folder,
-        env=user_environment(home),
+        env=build_user_environment(home),
         capture_output=True,
         text=True,
         check=False,
@@ -257,7 +257,7 @@ def test_command_line_returns_the_same_sections_and_notes(
 def test_web_page_shows_the_same_hits_and_notes(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
-    for name, value in user_environment(home).items():
+    for name, value in build_user_environment(home).items():
         monkeypatch.setenv(name, value)
     with serve_pages(repo.path) as page_server:
         for query in (

@@ -1,4 +1,4 @@
-"""Pages of seven results while a person commits: each result is returned once, or the cursor is stale."""
+"""Result pages while a person commits: each result is returned once, or the cursor is stale."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.repositories import Repo, create_repository
 
 PAGE_SIZE = 7
 COMMIT_COUNT = 4
-PAGE_COUNT, SECTION_COUNT = 20 + COMMIT_COUNT, 70  # each commit removes the word from a page
+DOCUMENT_COUNT, SECTION_COUNT = 20 + COMMIT_COUNT, 70  # each commit removes the word from a document
 
 
-def make_page(number: int, word: str = "heron") -> str:
+def make_document(number: int, word: str = "heron") -> str:
     sections = "".join(f"## Part {part}\n\nA {word} in part {part}.\n\n" for part in range(SECTION_COUNT))
     return f"# Page {number}\n\n{sections}"
 
@@ -24,7 +24,7 @@ def make_page(number: int, word: str = "heron") -> str:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return create_repository(
-        tmp_path / "docs", {f"page-{number:02}.md": make_page(number) for number in range(PAGE_COUNT)}
+        tmp_path / "docs", {f"page-{number:02}.md": make_document(number) for number in range(DOCUMENT_COUNT)}
     )
 
 
@@ -40,10 +40,10 @@ def test_each_result_is_returned_once_or_cursor_is_stale(server: Server, repo: R
     request_count = commit_count = stale_count = 0
     results: list[str] = []
     cursor: str | None = None
-    expected = PAGE_COUNT * SECTION_COUNT
+    expected = DOCUMENT_COUNT * SECTION_COUNT
     while True:
         if request_count in commit_points:
-            repo.commit({f"page-{commit_count:02}.md": make_page(commit_count, "kestrel")})
+            repo.commit({f"page-{commit_count:02}.md": make_document(commit_count, "kestrel")})
             commit_count, expected = commit_count + 1, expected - SECTION_COUNT
         request_count += 1
         cursor_field = {} if cursor is None else {"cursor": cursor}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import fork_server, repositories
-from tests.acceptance.server import Server, serve_repository, user_environment
+from tests.acceptance.server import Server, build_user_environment, serve_repository
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo
 
@@ -18,9 +18,9 @@ PAGE_PATH, OTHER_PAGE_PATH = make_path(4), make_path(5)
 def run_docyard(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
     process = subprocess.run(
-        [*fork_server.python_command(), "-m", "docyard", *arguments],
+        [*fork_server.build_python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
-        env={**user_environment(home), "COLUMNS": "100"},
+        env={**build_user_environment(home), "COLUMNS": "100"},
         capture_output=True,
         text=True,
         check=False,
@@ -36,8 +36,8 @@ def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
     return response.data
 
 
-def edit(agent: Server, **operation: Any) -> dict[str, Any]:
-    """Return the result of one operation on a document."""
+def call_edit(agent: Server, **operation: Any) -> dict[str, Any]:
+    """Run one operation on a document, and return the data of the response."""
     return call_tool(agent, "edit_document", **operation)
 
 
@@ -86,9 +86,9 @@ def check_titles(agent: Server) -> None:
 
 
 def check_ids_after_edits(repo: Repo, agent: Server) -> None:
-    """Rename, rewrite, move and restore sections by the id and by the address of version 0.1.0."""
+    """Rename, rewrite, move and restore sections by their ids, or by the addresses of version 0.1.0."""
     commit_before = repo.head()
-    result = edit(
+    result = call_edit(
         agent,
         operation="rename_section",
         file=PAGE_PATH,
@@ -97,14 +97,14 @@ def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     )
     assert result["slug"] == "first-steps"
     assert "## Getting going { #first-steps }" in read_lines(repo, PAGE_PATH)
-    edit(agent, operation="rename_section", file=PAGE_PATH, slug="options", new_title="Every option")
+    call_edit(agent, operation="rename_section", file=PAGE_PATH, slug="options", new_title="Every option")
     assert "## Every option {: .reference #options data-x='1 2' }" in read_lines(repo, PAGE_PATH)
     call_tool(agent, "view_document", file=PAGE_PATH, slug="faq")
-    edit(agent, operation="update_content", file=PAGE_PATH, slug="faq", content="Answers.")
+    call_edit(agent, operation="update_content", file=PAGE_PATH, slug="faq", content="Answers.")
     text = (repo.path / PAGE_PATH).read_text()
     assert "## Questions\n{: #faq .no_toc }\n\nAnswers.\n" in text
     # The section moved, and the links to it were updated.
-    edit(
+    call_edit(
         agent,
         operation="move_section",
         file=PAGE_PATH,
@@ -129,7 +129,9 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
     """Comment on a proposal by an earlier address, and merge it with changes of its target."""
     path = make_path(8)
     proposal = call_tool(agent, "create_proposal", title="Better words", description="")["proposal"]
-    edit(agent, operation="rename_section", file=path, slug="größe", new_title="Measures", proposal=proposal)
+    call_edit(
+        agent, operation="rename_section", file=path, slug="größe", new_title="Measures", proposal=proposal
+    )
     call_tool(
         agent, "update_proposal", proposal=proposal, action="comment", file=path,
         slug="first-steps--first-steps-", text="Shorter?",
@@ -139,8 +141,8 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
     [comment] = view["comments"]
     assert comment["text"] == "Shorter?"
     assert comment["slug"] == "first-steps"
-    edit(agent, operation="append_content", file=path, slug="größe", content="More on main.")
-    edit(agent, operation="rename_section", file=path, slug="first-steps", new_title="Begin")
+    call_edit(agent, operation="append_content", file=path, slug="größe", content="More on main.")
+    call_edit(agent, operation="rename_section", file=path, slug="first-steps", new_title="Begin")
     call_tool(agent, "update_proposal", proposal=proposal, action="merge")
     text = (repo.path / path).read_text()
     assert "## Measures { #größe }\n" in text

@@ -36,7 +36,7 @@ def test_combined_filters_without_results_return_suggestions(server: Server) -> 
 
 
 def test_corpus_without_description_is_described_by_repository_name(server: Server) -> None:
-    description = server.tools()["search_docs"]["description"]
+    description = server.list_tools()["search_docs"]["description"]
     assert description.startswith(
         "Search the documentation of docs. Use this to find relevant documentation,"
     )

@@ -58,7 +58,7 @@ def run_script(clone: Repo, script: str, folder: Path, **variables: str) -> subp
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     (programs / "docyard").write_text(
-        f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n'
+        f'#!/bin/sh\nexec {shlex.join(fork_server.build_python_command())} -m docyard "$@"\n'
     )
     (programs / "docyard").chmod(0o755)
     inherited_environment = {

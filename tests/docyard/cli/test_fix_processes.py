@@ -12,7 +12,7 @@ from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import FileSet, FolderReader
 from workspace.validation.fixes.broken_link import RenamedDocuments
 from workspace.validation.fixes.fix import FixFinder, fix_documents
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 
 pytestmark = pytest.mark.process
 
@@ -31,7 +31,7 @@ def test_two_processes_return_same_fixes_as_one_process(tmp_path: Path) -> None:
     files = FileSet(frozenset(TEXTS), frozenset(), FolderReader(tmp_path), config)
     finder = FixFinder(
         files=files,
-        selection=Selection(config.validation),
+        selection=RuleSelection(config.validation),
         moves=RenamedDocuments({"old.md": "new.md"}),
     )
     progress_counts: list[float] = []

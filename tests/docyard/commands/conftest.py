@@ -57,7 +57,7 @@ def commit(repo: Path) -> CommitAll:
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Create a repository in which a document is edited and moved, and another is added and removed."""
+    """Return a repository in which a document is edited and moved, and another is added and removed."""
     folder = tmp_path_factory.mktemp("history")
     subprocess.run(("git", "init", "--quiet", "--initial-branch=main"), cwd=folder, check=True)
     guide = folder / "guide.md"
@@ -94,7 +94,10 @@ def commit_ids(repo: Path, history: History) -> list[str]:
 
 @pytest.fixture
 def run_in_terminal(repo: Path) -> RunInTerminal:
-    """Return a function that runs docyard in the repository, in a terminal, and returns the printed text."""
+    """Return a function that runs docyard in a terminal, in the repository, and returns the printed text.
+
+    The function checks that the exit code is 0, and removes colours unless `colours` is true.
+    """
 
     def run(*arguments: str, columns: int = 80, colours: bool = False) -> str:
         master, terminal = pty.openpty()
@@ -102,7 +105,7 @@ def run_in_terminal(repo: Path) -> RunInTerminal:
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
         for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
             variables.pop(name, None)
-        command = [*fork_server.python_command(), "-m", "docyard", *arguments]
+        command = [*fork_server.build_python_command(), "-m", "docyard", *arguments]
         process = subprocess.Popen(
             command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
         )

@@ -68,7 +68,7 @@ def test_json_equals_response_of_tool(repo: Path, commit_ids: list[str], git: Gi
 
 
 def test_long_document_is_printed_in_full(repo: Path, commit: CommitAll, capsys: Capture) -> None:
-    """The response of the tool has pages; the command reads all of them."""
+    """Check that the command reads all pages of the tool's response."""
     text = "# Long\n\n" + "".join(f"Line {number} of many words.\n" for number in range(6_000))
     (repo / "long.md").write_text(text)
     commit(2, "Long")

@@ -288,7 +288,7 @@ def test_concurrent_build_in_same_folder_is_refused(repo: Path, output_folder: P
 @pytest.mark.process
 def test_two_processes_at_once_leave_usable_artifact(repo: Path, output_folder: Path, tmp_path: Path) -> None:
     command = [
-        *fork_server.python_command(),
+        *fork_server.build_python_command(),
         "-m",
         "docyard",
         "build",

@@ -61,7 +61,7 @@ def shell_environment(tmp_path: Path, document_repo: Path, home: Path) -> dict[s
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "docyard"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.python_command())} -m docyard "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(fork_server.build_python_command())} -m docyard "$@"\n')
     program.chmod(0o755)
     return {
         **os.environ,

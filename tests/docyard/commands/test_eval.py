@@ -104,11 +104,11 @@ def test_runs_are_saved_compared_reported_and_plotted(
 def test_missing_address_is_warning_and_strict_exits_with_1(
     repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "c.jsonl"
-    file.write_text('{"query": "backoff", "expected": ["guide.md", "gone.md"]}\n')
-    assert main(["eval", str(file), "-C", str(repo)]) == 0
+    case_file = tmp_path / "c.jsonl"
+    case_file.write_text('{"query": "backoff", "expected": ["guide.md", "gone.md"]}\n')
+    assert main(["eval", str(case_file), "-C", str(repo)]) == 0
     assert capsys.readouterr().err == "warning: c.jsonl:1: no document 'gone.md'\n"
-    assert main(["eval", str(file), "-C", str(repo), "--strict"]) == 1
+    assert main(["eval", str(case_file), "-C", str(repo), "--strict"]) == 1
 
 
 def test_measure_below_threshold_exits_with_1(

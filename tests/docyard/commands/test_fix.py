@@ -107,11 +107,11 @@ def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
         "import resource, sys; from docyard.cli.main import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(main(sys.argv[1:]))"
     )
-    for names, summary in (
+    for file_names, summary in (
         (("large.md", "small.md"), "Fixed in 1 document: 1 broken-link, 1 malformed-task."),
         (("large.md",), "No file could be written."),
     ):
-        command = (sys.executable, "-c", limited_script, "fix", "--write", "-C", str(repo), *names)
+        command = (sys.executable, "-c", limited_script, "fix", "--write", "-C", str(repo), *file_names)
         completed = subprocess.run(command, capture_output=True, text=True, check=False)
         assert completed.returncode == 3
         assert "not fixed: large.md: the file cannot be written" in completed.stderr

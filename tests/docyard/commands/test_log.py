@@ -369,21 +369,24 @@ def test_control_characters_are_escaped(
 def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
     """Compare with the paths that `git log -c` lists, on random histories with merges."""
     random = Random(seed)
-    names = ["a.md", "b/c.md", "b/d.md", "e.txt"]
+    paths = ["a.md", "b/c.md", "b/d.md", "e.txt"]
     commits: list[PlannedCommit] = []
     for number in range(25):
         parents = sorted({random.randrange(max(0, number - 4), number) for _ in range(2)}) if number else []
         files = dict(commits[random.choice(parents)].files) if parents else {}
-        for name in random.sample(names, random.randrange(3)):
-            files[name] = b"# %d\n\n%s\n" % (number, name.encode())
+        for path in random.sample(paths, random.randrange(3)):
+            files[path] = b"# %d\n\n%s\n" % (number, path.encode())
         if random.random() < 0.2:
-            files.pop(random.choice(names), None)
+            files.pop(random.choice(paths), None)
         commits.append(PlannedCommit(files or {"a.md": b"# A\n"}, parents[::-1]))
     repo, _ = write_history(tmp_path / "random", commits)
     workspace = Workspace.open(tmp_path / "random", durable=False)
     changes = {
         entry.info.commit: {
-            path for change in entry.changes for path in (change.path, change.old_path) if path is not None
+            changed_path
+            for change in entry.changes
+            for changed_path in (change.path, change.old_path)
+            if changed_path is not None
         }
         for entry in RecentCommits(workspace.snapshot())
     }
@@ -394,8 +397,8 @@ def _list_changes_by_git(repo: Repo) -> dict[str, set[str]]:
     changes: dict[str, set[str]] = {}
     log = repo.git("log", "-c", "--root", "--no-renames", "--name-only", "--format=%x01%H", "main")
     for part in log.split("\x01")[1:]:
-        id, *paths = part.split()
-        documents = {path for path in paths if path.endswith(".md")}
+        id, *changed_paths = part.split()
+        documents = {path for path in changed_paths if path.endswith(".md")}
         if documents:
             changes[id] = documents
     return changes

@@ -50,10 +50,10 @@ def run_json(run_command: RunCommand) -> RunJson:
 @pytest.fixture
 def ben_token_file(repo: Path, tmp_path: Path) -> Path:
     """Return a file with the token of Ben, an approver in `POLICY_SETTINGS`."""
-    file = tmp_path / "token"
-    file.touch(mode=0o600)
-    file.write_text(Tokens(repo / ".git").add("ben", "Ben", "ben@example.org"))
-    return file
+    token_file = tmp_path / "token"
+    token_file.touch(mode=0o600)
+    token_file.write_text(Tokens(repo / ".git").add("ben", "Ben", "ben@example.org"))
+    return token_file
 
 
 @pytest.fixture
@@ -333,7 +333,9 @@ def test_ids_and_addresses_are_completed(repo: Path, proposal_id: str, run_json:
 
     def list_candidates(*words: str) -> list[str]:
         *previous_words, incomplete = words
-        return [item.value for item in shell.get_completions(["proposals", *previous_words], incomplete)]
+        return [
+            candidate.value for candidate in shell.get_completions(["proposals", *previous_words], incomplete)
+        ]
 
     options = ("-C", str(repo))
     assert list_candidates("show", *options, "") == [proposal_id, closed_id]

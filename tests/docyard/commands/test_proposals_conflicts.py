@@ -145,9 +145,9 @@ def test_decision_file_resolves_conflicts_with_new_content(
         conflict["choice"] = "theirs"
         if conflict["where"] == "steps":
             conflict |= {"choice": "content", "content": "Both steps.\n"}
-    file = tmp_path / f"decisions.{file_format}"
+    decision_file = tmp_path / f"decisions.{file_format}"
     if file_format == "json":
-        file.write_text(json.dumps(data))
+        decision_file.write_text(json.dumps(data))
     else:
         tables = [
             "\n".join(
@@ -155,8 +155,8 @@ def test_decision_file_resolves_conflicts_with_new_content(
             )
             for entry in data["conflicts"]
         ]
-        file.write_text("\n\n".join(tables))
-    run_command("refresh", proposal_id, "--resolve", str(file))
+        decision_file.write_text("\n\n".join(tables))
+    run_command("refresh", proposal_id, "--resolve", str(decision_file))
     assert read_merged_plan(repo, git) == THEIRS.replace("Their step.", "Both steps.")
 
 
@@ -261,13 +261,13 @@ def test_decisions_for_older_commits_are_refused(
     data = json.loads(run_command("conflicts", proposal_id, "--json", code=1))
     for conflict in data["conflicts"]:
         conflict["choice"] = "ours"
-    file = tmp_path / "decisions.json"
-    file.write_text(json.dumps(data))
+    decision_file = tmp_path / "decisions.json"
+    decision_file.write_text(json.dumps(data))
     git("switch", "--quiet", next(name for name in git("branch").split() if name.startswith("proposals/")))
     (repo / "plan.md").write_text(OURS.replace("Our step.", "Never seen."))
     git("commit", "--quiet", "--all", "--message", "Later")
     refs_before = git("for-each-ref")
-    output = run_command("refresh", proposal_id, "--resolve", str(file), code=3)
+    output = run_command("refresh", proposal_id, "--resolve", str(decision_file), code=3)
     assert "has changed since" in output
     assert f"docyard proposals conflicts {proposal_id}" in output
     assert git("for-each-ref") == refs_before

@@ -47,7 +47,7 @@ def test_no_line_is_wider_than_the_terminal(
 
     for arguments in (["list"], ["show", proposal_id]):
         output = run_in_terminal("proposals", *arguments, columns=columns)
-        # Commands are never wrapped, so a terminal copies them whole.
+        # Commands are never wrapped, so that a user can copy a whole command.
         command_starts = ("next: ", "git switch ")
         lines = [line for line in output.splitlines() if not line.strip().startswith(command_starts)]
         assert max(map(cell_len, lines)) <= columns

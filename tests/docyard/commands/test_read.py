@@ -30,7 +30,7 @@ LIMITS_SOURCE = RETRY_SOURCE[RETRY_SOURCE.index(b"### Limits") :]
 
 @pytest.fixture
 def guide_repo(repo: Path, git: Git) -> Path:
-    """Return a repository with a document that contains every special case, and other texts."""
+    """Return a repository with a document that has all kinds of special syntax, and two other files."""
     (repo / "guide.md").write_bytes(GUIDE_SOURCE)
     (repo / "docs").mkdir()
     (repo / "docs" / "c#.md").write_text("# C#\n\n## Setup\n\nText.\n")

@@ -41,7 +41,7 @@ def run_server(tmp_path: Path) -> RunServer:
 
     def run(*options: str) -> tuple[int, str]:
         completed = subprocess.run(
-            [*fork_server.python_command(), "-m", "docyard", "serve", *options],
+            [*fork_server.build_python_command(), "-m", "docyard", "serve", *options],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -138,11 +138,11 @@ def test_invalid_metadata_is_refused(
     field: str,
     change: Callable[[dict[str, object]], dict[str, object]],
 ) -> None:
-    file = artifact / "metadata.json"
-    old_bytes = file.read_bytes()
+    metadata_file = artifact / "metadata.json"
+    old_bytes = metadata_file.read_bytes()
     new_bytes = json.dumps(change(json.loads(old_bytes))).encode()
     (artifact / make_manifest_name(old_bytes)).rename(artifact / make_manifest_name(new_bytes))
-    file.write_bytes(new_bytes)
+    metadata_file.write_bytes(new_bytes)
     assert f"metadata.json is invalid at {field}" in run_refused_server(capsys, "--index", str(artifact))
 
 
@@ -152,9 +152,9 @@ def test_invalid_metadata_is_refused(
 def test_artifact_with_malformed_source_commit_is_served_with_warning(
     artifact: Path, key_file: Path, run_server: RunServer, commit: object, is_sealed: bool
 ) -> None:
-    file = artifact / "metadata.json"
-    metadata = json.loads(file.read_bytes())
-    file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": commit}}))
+    metadata_file = artifact / "metadata.json"
+    metadata = json.loads(metadata_file.read_bytes())
+    metadata_file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": commit}}))
     options = ("--key", str(key_file)) if is_sealed else ()
     code, output = run_server("--index", str(artifact), "--read-only", *options)
     assert code == Exit.DONE
@@ -170,9 +170,9 @@ def test_artifact_with_malformed_source_commit_is_served_after_second_build(
     git("commit", "-q", "-m", "More")
     assert main(["build", str(repo), "--out", str(artifact)]) == Exit.DONE
     assert len([*artifact.glob("*.manifest")]) == 2
-    file = artifact / "metadata.json"
-    metadata = json.loads(file.read_bytes())
-    file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "abc"}}))
+    metadata_file = artifact / "metadata.json"
+    metadata = json.loads(metadata_file.read_bytes())
+    metadata_file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "abc"}}))
     code, output = run_server("--index", str(artifact), "--read-only")
     assert (code, "stats.source_commit" in output) == (Exit.DONE, True)
 
@@ -180,9 +180,9 @@ def test_artifact_with_malformed_source_commit_is_served_after_second_build(
 def test_malformed_source_commit_does_not_hide_other_error(
     artifact: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = artifact / "metadata.json"
-    metadata = json.loads(file.read_bytes())
-    file.write_text(
+    metadata_file = artifact / "metadata.json"
+    metadata = json.loads(metadata_file.read_bytes())
+    metadata_file.write_text(
         json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": 7, "total_files": -1}})
     )
     assert "metadata.json is invalid at stats.total_files" in run_refused_server(
@@ -205,8 +205,8 @@ def test_damaged_file_is_named_in_error(
 
 def test_missing_or_newer_manifest_is_refused(artifact: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [manifest] = artifact.glob("*.manifest")
-    values = json.loads(manifest.read_bytes())
-    manifest.write_text(json.dumps(values | {"format": 9}))
+    manifest_fields = json.loads(manifest.read_bytes())
+    manifest.write_text(json.dumps(manifest_fields | {"format": 9}))
     assert "format 9" in run_refused_server(capsys, "--index", str(artifact))
     manifest.unlink()
     assert f"is missing ({manifest.name})" in run_refused_server(capsys, "--index", str(artifact))
@@ -240,8 +240,8 @@ def test_unsupported_embedding_is_reported(artifact: Path, key_file: Path, run_s
     old_bytes = (artifact / "metadata.json").read_bytes()
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     new_bytes = json.dumps(json.loads(old_bytes) | {"embedding": embedding}).encode()
-    manifests.write_manifest(
-        artifact, new_bytes, manifests.read_manifest(artifact, old_bytes), key_file.read_bytes()
+    manifests.write_artifact_manifest(
+        artifact, new_bytes, manifests.read_artifact_manifest(artifact, old_bytes), key_file.read_bytes()
     )
     (artifact / "metadata.json").write_bytes(new_bytes)
     code, output = run_server("--index", str(artifact), "--read-only", "--key", str(key_file))

@@ -18,7 +18,7 @@ from tests.docyard.conftest import Git
 from workspace.config.config import WorkspaceConfig
 from workspace.validation.files import list_folder
 from workspace.validation.rules import RULES
-from workspace.validation.run import Selection, Validator
+from workspace.validation.run import RuleSelection, Validator
 
 Capture = pytest.CaptureFixture[str]
 
@@ -55,7 +55,7 @@ def test_findings_are_grouped_by_file_and_exit_with_1(repo: Path, capsys: Captur
         "  3:1  warning: an h3 follows the title, so h2 is skipped  [skipped-level]\n"
         "      Write ## here, or a heading between the two.\n"
         "  3:6  warning: white space ends the heading's line  [trailing-space]\n"
-        "      Remove it.\n"
+        "      Remove the white space.\n"
         "\n"
         "1 error, 2 warnings in 2 files. Checked 3 documents of the work tree.\n"
         "Some findings can be fixed: `docyard fix --check` shows the fixes.\n"
@@ -141,7 +141,7 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
 @pytest.mark.process
 def test_exit_code_is_1_even_if_reader_closes_pipe(repo: Path) -> None:
     write_documents(repo, a="[x](gone.md)\n" * 5_000)
-    command = (*fork_server.python_command(), "-m", "docyard", "validate", "-C", str(repo))
+    command = (*fork_server.build_python_command(), "-m", "docyard", "validate", "-C", str(repo))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -156,7 +156,7 @@ def test_exit_code_is_1_even_if_reader_closes_pipe(repo: Path) -> None:
 @pytest.mark.parametrize("arguments", [("validate", "--json"), ("links", "--json"), ("fix", "--check")])
 def test_full_output_device_exits_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full_device:
-        command = (*fork_server.python_command(), "-m", "docyard", *arguments, "-C", str(repo))
+        command = (*fork_server.build_python_command(), "-m", "docyard", *arguments, "-C", str(repo))
         completed = subprocess.run(
             command, stdout=full_device, stderr=subprocess.PIPE, text=True, check=False
         )
@@ -291,7 +291,7 @@ def test_several_processes_return_same_findings_as_one(tmp_path: Path) -> None:
             tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"}
         )
     files = list_folder(tmp_path, None)
-    validator = Validator(files, Selection(files.config.validation))
+    validator = Validator(files, RuleSelection(files.config.validation))
     findings = collect_findings(validator, files.documents, 1)
     assert len(findings) == 199
     assert collect_findings(validator, files.documents, 3) == findings

@@ -1,4 +1,4 @@
-"""`docyard doctor` on full and read-only disks; each test mounts a small file system."""
+"""`docyard doctor` on full and read-only disks; most tests mount small file systems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
 )
 def test_low_free_space_returns_warning_or_error(free_bytes: int, expected: str) -> None:
     assert (
-        "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free_bytes, "the index"))
+        "\n".join(
+            f"{finding.severity}: {finding.message}" for finding in check_free_space(free_bytes, "the index")
+        )
         == expected
     )
 
@@ -119,7 +121,7 @@ def test_separate_disks_are_checked_separately(repo: Path, home: Path) -> None:
         cat /dev/zero > "{cache}/fill" 2> /dev/null || true
         """,
     )
-    assert [item.partition(",")[0].partition(": 0")[0] for item in messages] == [
+    assert [message.partition(",")[0].partition(": 0")[0] for message in messages] == [
         "error: the disk of the search index is full",
         "warning: the file system of the repository's Git folder is mounted read-only",
     ]

@@ -159,7 +159,7 @@ def test_broken_object_with_packed_copy_is_set_aside(
 def test_broken_object_without_copy_is_set_aside_and_reported(
     repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None], revision: str
 ) -> None:
-    first = git("rev-parse", "HEAD~")
+    first_commit = git("rev-parse", "HEAD~")
     backup = repo.with_name("backup.git")
     git("clone", "--quiet", "--bare", "--no-hardlinks", ".", str(backup))
     damage(find_loose_object(repo, git, revision))
@@ -170,7 +170,7 @@ def test_broken_object_without_copy_is_set_aside_and_reported(
     assert len(report["fixed"]) == 1
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
     assert "the served commit is incomplete" in finding["message"]
-    assert f"git update-ref refs/heads/main {first[:12]}" in finding["fix"]
+    assert f"git update-ref refs/heads/main {first_commit[:12]}" in finding["fix"]
     run_suggested_command(repo, finding["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
     git("reset", "--quiet")
     assert run_fix(repo, capsys)[0] == 0
@@ -202,14 +202,14 @@ def test_damaged_branch_is_restored_from_reflog(
 def test_damaged_branch_is_restored_to_last_intact_commit(
     repo: Path, git: Git, second_commit: str, capsys: Capture
 ) -> None:
-    first = git("rev-parse", "HEAD~")
+    first_commit = git("rev-parse", "HEAD~")
     truncate_to_zero(find_loose_object(repo, git, "HEAD:more.md"))
     (repo / "more.md").write_text("# Changed since\n")
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     files = {path: path.read_bytes() for path in repo.glob("*.md")}
     _, report = run_fix(repo, capsys)
-    assert f"restored the branch main to {first[:12]}" in report["fixed"][1]
-    assert git("rev-parse", "main") == first
+    assert f"restored the branch main to {first_commit[:12]}" in report["fixed"][1]
+    assert git("rev-parse", "main") == first_commit
     assert {path: path.read_bytes() for path in repo.glob("*.md")} == files
 
 
@@ -264,18 +264,18 @@ def test_settings_and_files_of_user_are_unchanged(repo: Path, git: Git, capsys: 
     (repo / "untracked.md").write_text("# Mine too\n")
     (repo / ".git" / "index").write_bytes(b"junk")
     assert main(["doctor", "-C", str(repo)]) == 1  # creates the index folder
-    before = read_repository_files(repo)
+    files_before = read_repository_files(repo)
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (1, [])
-    assert read_repository_files(repo) == before
+    assert read_repository_files(repo) == files_before
 
 
 def test_doctor_without_fix_changes_no_file(repo: Path, git: Git, second_commit: str) -> None:
     truncate_to_zero(find_loose_object(repo, git, "HEAD:more.md"))
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
-    before = read_repository_files(repo), sorted((repo / ".git" / "objects").rglob("*"))
+    files_before = read_repository_files(repo), sorted((repo / ".git" / "objects").rglob("*"))
     assert main(["doctor", "-C", str(repo)]) == 1
-    assert (read_repository_files(repo), sorted((repo / ".git" / "objects").rglob("*"))) == before
+    assert (read_repository_files(repo), sorted((repo / ".git" / "objects").rglob("*"))) == files_before
     assert not (repo / ".git" / "docyard" / "broken-objects").exists()
 
 

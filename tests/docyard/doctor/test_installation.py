@@ -1,4 +1,4 @@
-"""Commands that add a package to an installation; they depend on the files that its installer created."""
+"""Commands that add or repair a package; they depend on the files that the installer of docyard created."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UV_CONFIGURATION = "home = /usr/bin\nimplementation = CPython\nuv = 0.9.0\n"
 
 
 @pytest.fixture(autouse=True)
-def empty_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def clear_program_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
 
 

@@ -70,23 +70,23 @@ def test_pruned_tips_are_rebuilt_unchanged(
         shutil.move(repo.path / ".git", tmp_path / "bare.git")
         repo = Repo(tmp_path / "bare.git")
         repo.git("config", "core.bare", "true")
-    before = read_branches(repo)
-    assert len(before) == 3
-    remove_objects(repo, [id for branch in before for id in list_new_objects(repo, branch)])
+    tips_before = read_branches(repo)
+    assert len(tips_before) == 3
+    remove_objects(repo, [id for branch in tips_before for id in list_new_objects(repo, branch)])
     code, fixes, errors = run_fix(repo, capsys)
     assert (code, errors) == (0, "")
     assert len(fixes) == 3
     assert all(message.startswith("wrote ") for message in fixes)
-    assert read_branches(repo) == before
+    assert read_branches(repo) == tips_before
     assert repo.fsck() == ""
     assert is_bare or repo.status() == ""
 
 
 def test_two_pruned_commits_are_both_rebuilt(setup: ProposalSetup, capsys: Capture) -> None:
-    repo, before = setup.repo, read_branches(setup.repo)
+    repo, tips_before = setup.repo, read_branches(setup.repo)
     remove_objects(repo, sorted({*list_new_objects(repo, "main"), *list_new_objects(repo, "main^")}))
     assert run_fix(repo, capsys)[0] == 0
-    assert read_branches(repo) == before
+    assert read_branches(repo) == tips_before
     assert repo.fsck() == ""
 
 
@@ -112,30 +112,30 @@ def test_lost_commit_without_copy_is_rebuilt_from_index(tmp_path: Path, capsys: 
 
 
 def test_lost_trees_without_copy_are_rebuilt_from_index(setup: ProposalSetup, capsys: Capture) -> None:
-    repo, before = setup.repo, read_branches(setup.repo)
+    repo, tips_before = setup.repo, read_branches(setup.repo)
     commit, *other_ids = list_new_objects(repo, "main")
-    assert commit == before["main"]
+    assert commit == tips_before["main"]
     remove_objects(repo, other_ids)
     delete_commit_copies(repo)
     assert run_fix(repo, capsys)[0] == 0
-    assert read_branches(repo) == before
+    assert read_branches(repo) == tips_before
     assert repo.fsck() == ""
 
 
 def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(
     setup: ProposalSetup, capsys: Capture
 ) -> None:
-    repo, before = setup.repo, read_branches(setup.repo)
+    repo, tips_before = setup.repo, read_branches(setup.repo)
     parent = repo.git("rev-parse", f"{DISCUSSION_BRANCH}^").strip()
     remove_objects(repo, list_new_objects(repo, DISCUSSION_BRANCH))
     delete_commit_copies(repo)
     code, fixes, errors = run_fix(repo, capsys)
     assert (code, fixes) == (1, [])
-    tip = before[DISCUSSION_BRANCH][:12]
+    tip = tips_before[DISCUSSION_BRANCH][:12]
     assert f"the branch {DISCUSSION_BRANCH} is incomplete: the commit {tip} is missing" in errors
     assert "git unpack-objects" in errors
     assert f"git update-ref refs/heads/{DISCUSSION_BRANCH} {parent[:12]}" in errors
-    assert read_branches(repo) == before
+    assert read_branches(repo) == tips_before
 
 
 def test_objects_that_cannot_be_rebuilt_are_reported(setup: ProposalSetup, capsys: Capture) -> None:

@@ -14,7 +14,9 @@ from workspace.policy.tokens import TOKENS_PATH, Tokens
 
 def format_findings(folder: Path) -> str:
     """Return one line for each finding: severity, message and fix."""
-    return "\n".join(" | ".join((item.severity, item.message, item.fix)) for item in check_all(folder, None))
+    return "\n".join(
+        " | ".join((finding.severity, finding.message, finding.fix)) for finding in check_all(folder, None)
+    )
 
 
 def test_unsafe_or_damaged_token_file_is_reported_with_fix(repo: Path) -> None:

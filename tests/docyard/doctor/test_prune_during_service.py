@@ -9,12 +9,12 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.stdio_client import RawClient, serve_command
+from tests.stdio_client import RawClient, build_serve_command
 from workspace.git.loose import build_loose_path
 
 pytestmark = pytest.mark.process
 
-REVISION_SUFFIXES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
+REVISION_SUFFIX_BY_OBJECT = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
 EDIT_ARGUMENTS = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content": "next"}
 
 
@@ -26,22 +26,26 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def server(repo: Repo) -> Iterator[RawClient]:
-    client = RawClient(serve_command(repo.path, "--toolsets", "documents,search,proposals"))
+    client = RawClient(build_serve_command(repo.path, "--toolsets", "documents,search,proposals"))
     yield client
     client.close()
 
 
-def delete_objects(repo: Repo, commit: str, *names: str) -> None:
-    ids = [repo.git("rev-parse", f"{commit}{REVISION_SUFFIXES[name]}").strip() for name in names]
+def delete_objects(repo: Repo, commit: str, *object_names: str) -> None:
+    ids = [
+        repo.git("rev-parse", f"{commit}{REVISION_SUFFIX_BY_OBJECT[name]}").strip() for name in object_names
+    ]
     for id in ids:
         build_loose_path(repo.path / ".git", id).unlink()
 
 
 @pytest.mark.parametrize(
-    "names", [(name,) for name in REVISION_SUFFIXES] + [tuple(REVISION_SUFFIXES)], ids="-".join
+    "object_names",
+    [(name,) for name in REVISION_SUFFIX_BY_OBJECT] + [tuple(REVISION_SUFFIX_BY_OBJECT)],
+    ids="-".join,
 )
 def test_pruned_objects_are_restored_by_next_call(
-    repo: Repo, server: RawClient, names: tuple[str, ...]
+    repo: Repo, server: RawClient, object_names: tuple[str, ...]
 ) -> None:
     calls = [
         ("edit_document", EDIT_ARGUMENTS),
@@ -52,7 +56,7 @@ def test_pruned_objects_are_restored_by_next_call(
     ]
     for number, (tool, arguments) in enumerate(calls):
         edit_result = server.call(2 * number + 1, "edit_document", EDIT_ARGUMENTS)["result"]
-        delete_objects(repo, edit_result["structuredContent"]["commit"], *names)
+        delete_objects(repo, edit_result["structuredContent"]["commit"], *object_names)
         response = server.call(2 * number + 2, tool, arguments)["result"]
         assert "DAMAGED_REPO" not in str(response)
         assert not response["isError"]

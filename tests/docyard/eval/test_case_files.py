@@ -16,9 +16,9 @@ from tests.loops import loop_over
 
 
 def write_and_read_cases(folder: Path, name: str, text: str | bytes) -> list[Case]:
-    file = folder / name
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_cases([file])
+    case_file = folder / name
+    case_file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_cases([case_file])
 
 
 def read_problems(folder: Path, name: str, text: str | bytes) -> list[str]:
@@ -259,10 +259,10 @@ def test_error_for_invalid_case_omits_folder(tmp_path: Path) -> None:
 @given(data=st.binary(max_size=60) | st.text(alphabet='-{}[]:", \nquery*&!', max_size=60).map(str.encode))
 @pytest.mark.parametrize("name", ["c.yaml", "c.jsonl", "qrels"])
 def test_arbitrary_bytes_return_cases_or_error(tmp_path: Path, name: str, data: bytes) -> None:
-    file, queries_file = tmp_path / name, tmp_path / "queries.tsv"
-    file.write_bytes(data)
+    case_file, queries_file = tmp_path / name, tmp_path / "queries.tsv"
+    case_file.write_bytes(data)
     queries_file.write_bytes(data)
     cases = []
     with contextlib.suppress(InvalidCases):
-        cases = read_cases([file], queries_file)
+        cases = read_cases([case_file], queries_file)
     assert all(case.query and case.expected for case in cases)

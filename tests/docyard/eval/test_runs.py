@@ -194,9 +194,9 @@ def test_each_report_row_has_one_cell_per_heading() -> None:
 
 def test_saved_run_is_read_unchanged(tmp_path: Path) -> None:
     run = make_run(make_outcome("a", 1, chunk_rank=2, category="x"), make_outcome("é", None, ms=None))
-    file = save_run(tmp_path / "new" / "runs", run)
-    assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
-    assert read_run(file) == run
+    run_file = save_run(tmp_path / "new" / "runs", run)
+    assert run_file.name == f"20260102T030405Z-{'c' * 12}-01.json"
+    assert read_run(run_file) == run
 
 
 def test_runs_of_same_second_stay_in_order(tmp_path: Path) -> None:

@@ -17,15 +17,15 @@ from tests import repositories
 from tests.docyard.forges.local_forge import FULL_TOKEN, LocalForge, start_local_forge
 from workspace.git.remotes.url import parse_remote_url
 
-KINDS = ("github", "gitlab", "gitea")
+FORGE_KINDS = ("github", "gitlab", "gitea")
 GITHUB_AND_SLOW_KINDS = (
     "github",
     pytest.param("gitlab", marks=pytest.mark.slow),
     pytest.param("gitea", marks=pytest.mark.slow),
 )
-"""Parameters for tests that depend little on the kind of forge; only slow runs include all kinds."""
+"""Parameters for tests that depend little on the kind of forge: other kinds than GitHub run only if slow."""
 
-# The long limits are sufficient on a busy machine.
+# On a busy machine, a request needs less time than these limits.
 LONG_LIMITS = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.5)
 SHORT_LIMITS = LONG_LIMITS._replace(connect_s=1, read_s=0.2, total_s=0.5)
 
@@ -72,7 +72,7 @@ class ForgeClientSetup:
         return self.forge.open(NewPullRequest("Rewrite the text", "Because.\n\n- [x] done", branch, "main"))
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=FORGE_KINDS)
 def shared_forge_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ForgeClientSetup]:
@@ -91,5 +91,5 @@ def forge_setup(shared_forge_setup: ForgeClientSetup) -> ForgeClientSetup:
     local_forge.state.pull_requests.clear()
     local_forge.faults.clear()
     local_forge.requests.clear()
-    local_forge.has_reviewers, local_forge.page_size = True, 2
+    local_forge.has_reviewers_endpoint, local_forge.page_size = True, 2
     return shared_forge_setup

@@ -25,7 +25,7 @@ _PAGE_COUNT = 40
 
 
 class ForgeSetup(ProposalSetup):
-    """A proposal setup whose remote is on a local forge. Each submitted proposal changes a different page."""
+    """A proposal setup whose remote is on a local forge. Each proposal can change a page of its own."""
 
     def __init__(self, path: Path, local_forge: LocalForge, remote: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local_forge.kind}"\n{settings}')
@@ -36,18 +36,18 @@ class ForgeSetup(ProposalSetup):
         self.repo.git("remote", "add", "origin", url)
         self.repo.git("push", "-q", "-u", "origin", "main")
         self.importer = PullRequestImporter(self.workspace)
-        self._numbers = count()
+        self._page_numbers = count()
         self._forge: Forge | None = None
 
-    def access(self) -> ForgeAccess:
-        """Return the forge settings of a user."""
+    def get_access(self) -> ForgeAccess:
+        """Return the URL and the token of the local forge."""
         return ForgeAccess(self.local_forge.url, FULL_TOKEN)
 
     @property
     def forge(self) -> Forge:
         """Return the client of the forge, which is created at the first use."""
         if self._forge is None:
-            self._forge = open_forge(self.workspace, self.access(), LONG_LIMITS)
+            self._forge = open_forge(self.workspace, self.get_access(), LONG_LIMITS)
         assert self._forge is not None
         return self._forge
 
@@ -66,7 +66,7 @@ class ForgeSetup(ProposalSetup):
 
     def choose_page(self) -> str:
         """Return the path of the next page that no proposal changes yet."""
-        return f"page-{next(self._numbers)}.md"
+        return f"page-{next(self._page_numbers)}.md"
 
     def find_page(self, proposal: Proposal) -> str:
         """Return the path of the page that an open proposal changes."""
@@ -82,7 +82,7 @@ class ForgeSetup(ProposalSetup):
         return self.proposal_actions.find(proposal.id)
 
     def check_pull_request(self, proposal: Proposal, *, was_pushed: bool = False) -> PullRequestOutcome:
-        """Import the changes of one proposal's pull request, and return the outcome."""
+        """Synchronize one proposal with its pull request, and return the outcome."""
         check_result = self.check_forge(branches=[proposal.content.branch], was_pushed=was_pushed)
         assert check_result.error is None, check_result.error
         (outcome,) = check_result.pull_requests

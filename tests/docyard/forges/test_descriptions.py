@@ -92,6 +92,7 @@ def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence
     ],
 )
 def test_texts_that_a_forge_executes_are_escaped(text: str, absent_words: str) -> None:
+    # Spaces separate the absent words, so `_` stands for a space in a word.
     neutralized = neutralize_commands(text)
     assert not [word for word in absent_words.split(" ") if word.replace("_", " ") in neutralized]
     assert neutralized.replace("\u200b", "").replace("\\/", "/") == text
@@ -110,7 +111,7 @@ def test_harmless_text_is_unchanged(text: str) -> None:
 
 
 def test_escaping_takes_linear_time() -> None:
-    """Escape long repetitions of the texts that the patterns match."""
+    """Escape long repetitions of the texts that the patterns match; quadratic time would take minutes."""
     for long_text in (
         "fixes " * 30_000,
         "@" * 100_000,
@@ -135,6 +136,6 @@ def test_escaped_title_stays_within_the_limit(repo: repositories.Repo) -> None:
     assert "@a" not in title
 
 
-def test_file_name_that_is_not_utf_8_is_listed(repo: repositories.Repo) -> None:
+def test_description_with_non_utf_8_file_name_can_be_encoded(repo: repositories.Repo) -> None:
     workspace, proposal = create_proposal(repo, "", {"caf\udce9.txt": "x"})
     assert build_body(workspace, proposal).encode()

@@ -82,7 +82,7 @@ def test_failed_post_is_not_retried(forge_setup: ForgeClientSetup, status: int) 
     forge_setup.local_forge.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
         forge_setup.forge.open(NEW_PULL_REQUEST)
-    assert sum(item.method == "POST" for item in forge_setup.local_forge.requests) == 1
+    assert sum(request.method == "POST" for request in forge_setup.local_forge.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_long_rate_limit_is_reported_at_once(
 
 
 @pytest.mark.parametrize("text", ["soon", "Thu, 01 Jan 2099 00:00:00 GMT", "-5", "9" * 40])
-def test_any_retry_after_value_is_accepted(forge_setup: ForgeClientSetup, text: str) -> None:
+def test_retry_after_of_any_form_raises_rate_limit(forge_setup: ForgeClientSetup, text: str) -> None:
     forge_setup.local_forge.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
     with pytest.raises(ForgeLimited):
         forge_setup.forge.get(1)

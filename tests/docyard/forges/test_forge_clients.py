@@ -144,7 +144,7 @@ def test_open_pull_requests_are_listed_last_changed_first(forge_setup: ForgeClie
     )
     forge_setup.forge.close(closed_request.number)
     forge_setup.local_forge.state.comment(first_request.number, "bea", "A comment.")
-    numbers = [item.number for item in forge_setup.forge.list_open("main")]
+    numbers = [pull_request.number for pull_request in forge_setup.forge.list_open("main")]
     assert numbers[:2] == [first_request.number, second_request.number]
     assert closed_request.number not in numbers
     assert forge_setup.forge.list_open("main")[1] == forge_setup.forge.find(
@@ -239,7 +239,7 @@ def test_invalid_token_is_denied_and_not_shown(forge_setup: ForgeClientSetup) ->
     client.close_connections()
 
 
-def test_every_error_has_a_fix(forge_setup: ForgeClientSetup) -> None:
+def test_missing_and_refused_pull_requests_have_a_fix(forge_setup: ForgeClientSetup) -> None:
     with pytest.raises(ForgeError) as missing_error:
         forge_setup.forge.get(404)
     with pytest.raises(ForgeError) as refused_error:
@@ -255,7 +255,7 @@ def _create_merge(forge_setup: ForgeClientSetup, branch: str) -> str:
 
 
 @pytest.mark.parametrize("shared_forge_setup", ["gitea"], indirect=True)
-def test_open_pull_request_is_found_by_one_call(forge_setup: ForgeClientSetup) -> None:
+def test_open_pull_request_is_found_by_one_request(forge_setup: ForgeClientSetup) -> None:
     branches = [forge_setup.create_branch() for _ in range(4)]
     for branch in branches:
         forge_setup.open_pull_request(branch)

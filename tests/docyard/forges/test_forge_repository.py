@@ -1,4 +1,4 @@
-"""The URL of a forge's API is derived from the remote; no document decides which host gets the token."""
+"""The URL of a forge's API is derived from the remote; no committed file selects the host for the token."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Requests of the clients and responses of the local forge match the published API schemas.
 
 GitHub's description comes from npm's `@octokit/openapi`. Gitea's and Forgejo's come from npm's `gitea-js`
-1.23.0 and PyPI's `pyforgejo` 2.0.7, which are generated from them. Both describe the state of a review only
-as text, so its values come from Gitea's source, `modules/structs/pull_review.go`.
+1.23.0 and PyPI's `pyforgejo` 2.0.7, which are generated from the descriptions. Both describe the state of a
+review only as text, so its values come from Gitea's source, `modules/structs/pull_review.go`.
 
 For GitLab, npm's `@gitbeaker/core` and `@gitbeaker/rest` 43.8.0 contain TypeScript types, but do not state
 that these are generated from GitLab's API description. So GitLab's schemas follow its documentation, and are
@@ -24,13 +24,13 @@ from tests.docyard.forges.local_forge.published_api import load_published
 from tests.docyard.forges.local_forge.server import ReceivedRequest
 from tests.loops import loop_over
 
-PUBLISHED = {
+PUBLISHERS_BY_KIND = {
     "github": (github_api.PREFIX, ["github"]),
     "gitea": (gitea_api.PREFIX, ["gitea", "forgejo"]),
 }
 
 
-@pytest.mark.parametrize("shared_forge_setup", PUBLISHED, indirect=True)
+@pytest.mark.parametrize("shared_forge_setup", PUBLISHERS_BY_KIND, indirect=True)
 def test_requests_and_responses_match_published_schemas(forge_setup: ForgeClientSetup) -> None:
     pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="published.md"))
     state = forge_setup.local_forge.state
@@ -48,10 +48,12 @@ def test_requests_and_responses_match_published_schemas(forge_setup: ForgeClient
     forge_setup.forge.get(pull_request.number)
     state.merge(pull_request.number, None, "Merge it", "ana")
     forge_setup.forge.find(pull_request.head_branch, "main")
-    prefix, names = PUBLISHED[forge_setup.local_forge.kind]
-    for name in names:
-        operations = {check_request(name, request, prefix) for request in forge_setup.local_forge.requests}
-        assert operations == set(load_published(name)["operations"])
+    prefix, publishers = PUBLISHERS_BY_KIND[forge_setup.local_forge.kind]
+    for publisher in publishers:
+        operations = {
+            check_request(publisher, request, prefix) for request in forge_setup.local_forge.requests
+        }
+        assert operations == set(load_published(publisher)["operations"])
 
 
 def check_request(publisher: str, request: ReceivedRequest, prefix: str) -> str:

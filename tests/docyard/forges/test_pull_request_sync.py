@@ -1,4 +1,4 @@
-"""Import of a pull request's reviews, comments and state into its proposal."""
+"""Synchronisation of a pull request and its proposal: imported reviews and comments, and equal states."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def setup(shared_setup: ForgeSetup) -> ForgeSetup:
 # The tests that check all proposals come first, because the shared setup has few proposals only then.
 @pytest.mark.process
 def test_server_imports_reviews_after_fetch_and_reports_failure(setup: ForgeSetup) -> None:
-    synchronizer = Synchronizer(setup.workspace, Access, ForgeChecker(setup.workspace, setup.access))
+    synchronizer = Synchronizer(setup.workspace, Access, ForgeChecker(setup.workspace, setup.get_access))
     proposal, number = setup.create_pull_request()
     setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
     settings = RemoteSettings(every=3600)
@@ -94,7 +94,7 @@ def test_check_of_unchanged_pull_request_sends_one_request(setup: ForgeSetup) ->
     )
 
 
-def test_many_pull_requests_are_listed_by_one_call(
+def test_many_pull_requests_are_listed_by_one_request(
     setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pull_request_sync, "MIN_OPEN_PROPOSALS_FOR_LIST", 2)
@@ -192,9 +192,9 @@ def test_reviews_and_comments_are_imported_once(setup: ForgeSetup) -> None:
         outcomes = importer.import_changes(
             setup.forge, "origin", branches=[proposal.content.branch]
         ).pull_requests
-        assert [(item.review_count, item.comment_count, item.wrote_events) for item in outcomes] == [
-            (0, 0, False)
-        ]
+        assert [
+            (outcome.review_count, outcome.comment_count, outcome.wrote_events) for outcome in outcomes
+        ] == [(0, 0, False)]
     (thread,) = setup.reload(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
     assert thread.comment.author.name == "ben"
@@ -469,8 +469,8 @@ def test_check_with_numbers_checks_only_their_proposals(setup: ForgeSetup) -> No
     assert setup.check_forge(numbers=[999_999]).pull_requests == ()
 
 
-class Exchange(NamedTuple):
-    """The fields of an exchange with the remote that `ForgeChecker` reads."""
+class StubExchange(NamedTuple):
+    """The fields of the result of an exchange with the remote that `ForgeChecker` reads."""
 
     remote: str = "origin"
     pushed_count: int = 0
@@ -522,13 +522,13 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
     setup: ForgeSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock_time = [0.0]
-    forge_checker = ForgeChecker(setup.workspace, setup.access, clock=lambda: clock_time[0])
+    forge_checker = ForgeChecker(setup.workspace, setup.get_access, clock=lambda: clock_time[0])
 
     def check_branch(**options: object) -> object:
-        return forge_checker.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
+        return forge_checker.import_changes(StubExchange(), branches=["none"], **options)  # type: ignore[arg-type]
 
     setup.local_forge.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
-    first_result = forge_checker.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
+    first_result = forge_checker.import_changes(StubExchange(), numbers=[1])  # type: ignore[arg-type]
     assert first_result is not None
     assert isinstance(first_result.error, ForgeLimited)
     setup.local_forge.requests.clear()
@@ -544,4 +544,4 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
 def test_check_without_forge_settings_returns_none(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "docs")
     forge_checker = ForgeChecker(setup.workspace, ForgeAccess)
-    assert forge_checker.import_changes(Exchange()) is None  # type: ignore[arg-type]
+    assert forge_checker.import_changes(StubExchange()) is None  # type: ignore[arg-type]

@@ -148,8 +148,11 @@ def test_submission_of_older_state_does_not_overwrite_newer_text(
     )
     submit_to_forge(forge_setup, workspace, workspace.proposal_actions().find(older_proposal.id))
     updated_request = submit_to_forge(forge_setup, workspace, older_proposal).pull_request
-    for item in (updated_request, forge_setup.forge.get(updated_request.number)):
-        assert (item.title, item.body.partition("\n")[0]) == ("Rewrite the whole text", "Shorter.")
+    for pull_request in (updated_request, forge_setup.forge.get(updated_request.number)):
+        assert (pull_request.title, pull_request.body.partition("\n")[0]) == (
+            "Rewrite the whole text",
+            "Shorter.",
+        )
 
 
 @ON_GITHUB_AND_SLOW_KINDS
@@ -221,7 +224,7 @@ def test_remote_commits_of_others_are_not_overwritten(
 
 
 @ON_GITHUB
-def test_missing_link_is_added_by_next_submission(
+def test_missing_comment_with_link_is_added_by_next_submission(
     forge_setup: ForgeClientSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
@@ -244,8 +247,8 @@ def test_concurrent_submissions_open_one_pull_request(
     proposal = create_proposal(clone, workspace)
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda _: submit_to_forge(forge_setup, workspace, proposal), range(2)))
-    assert {item.pull_request.number for item in results} == {1}
-    assert sorted(item.is_new for item in results) == [False, True]
+    assert {result.pull_request.number for result in results} == {1}
+    assert sorted(result.is_new for result in results) == [False, True]
 
 
 @ON_GITHUB

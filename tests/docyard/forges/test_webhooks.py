@@ -91,7 +91,7 @@ def build_standard_webhook_headers(body: bytes, key: bytes, time: float = NOW, i
     }
 
 
-def build_payload(kind: str, branch: str | None = None, number: int = 1, **more: Any) -> bytes:
+def build_payload(kind: str, branch: str | None = None, number: int = 1, **extra_fields: Any) -> bytes:
     """Return the body of a push event, or of a pull request event for a branch."""
     if kind == "gitlab":
         data: dict[str, Any] = {"project": {"path_with_namespace": REPOSITORIES[kind]}}
@@ -101,16 +101,20 @@ def build_payload(kind: str, branch: str | None = None, number: int = 1, **more:
         data = {"repository": {"full_name": REPOSITORIES[kind]}}
         if branch is not None:
             data["pull_request"] = {"number": number, "head": {"ref": branch}}
-    return json.dumps(data | more).encode()
+    return json.dumps(data | extra_fields).encode()
 
 
 def get_event_name(kind: str, name: str) -> str:
+    """Return the name of an event in the webhooks of a kind of forge."""
     gitlab = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
     return gitlab.get(name, name) if kind == "gitlab" else name
 
 
-class StubExchanges(ExchangeQueue):
-    """A queue whose exchanges wait until `release_event` is set, and then return `result`."""
+class StubExchangeQueue(ExchangeQueue):
+    """A queue whose exchanges wait until `release_event` is set, and then return `result`.
+
+    `scopes` has the scope of each exchange.
+    """
 
     def __init__(self, result: ExchangeResult) -> None:
         workspace: Workspace | None = None
@@ -119,11 +123,11 @@ class StubExchanges(ExchangeQueue):
         self.release_event = threading.Event()
         self.release_event.set()
         self.scopes: list[EventScope] = []
-        self.call_count = 0
+        self.request_count = 0
 
     def request(self, scope: EventScope) -> Future[ExchangeResult]:
         future = super().request(scope)
-        self.call_count += 1
+        self.request_count += 1
         return future
 
     def _run_exchange(self, pending: Any) -> ExchangeResult:
@@ -153,7 +157,7 @@ class WebhookClient:
 
     def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = setup.local_forge.kind
-        self.target = BranchWebhooks(setup.workspace, exchanges, setup.access, timeout_s=TIMEOUT_S)
+        self.target = BranchWebhooks(setup.workspace, exchanges, setup.get_access, timeout_s=TIMEOUT_S)
         receiver = WebhookReceiver(self.target, secret, clock=lambda: NOW)
         self.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
 
@@ -166,19 +170,19 @@ class WebhookClient:
 
 
 @pytest.fixture
-def stub_exchanges() -> StubExchanges:
-    return StubExchanges(ExchangeResult(build_sync_result()))
+def stub_queue() -> StubExchangeQueue:
+    return StubExchangeQueue(ExchangeResult(build_sync_result()))
 
 
 @pytest.fixture
-def webhook_client(setup: ForgeSetup, stub_exchanges: StubExchanges) -> Iterator[WebhookClient]:
-    new_client = WebhookClient(setup, stub_exchanges)
+def webhook_client(setup: ForgeSetup, stub_queue: StubExchangeQueue) -> Iterator[WebhookClient]:
+    new_client = WebhookClient(setup, stub_queue)
     with new_client.client:
         yield new_client
 
 
-def test_push_is_fetched_and_pull_request_is_checked(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+def test_push_and_pull_request_events_start_exchanges(
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
     response = webhook_client.send_event("push", build_payload(webhook_client.kind))
     assert (response.status_code, response.json()) == (200, {"commit": "c" * 40, "followed": None})
@@ -188,12 +192,12 @@ def test_push_is_fetched_and_pull_request_is_checked(
         ).status_code
         == 200
     )
-    assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
+    assert stub_queue.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
 
 @pytest.mark.parametrize("defect", ["no signature", "other secret", "other body", "sha1"])
 def test_invalid_signature_is_refused(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges, defect: str
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue, defect: str
 ) -> None:
     body = build_payload(webhook_client.kind)
     headers = build_signed_headers(webhook_client.kind, body, get_event_name(webhook_client.kind, "push"))
@@ -209,12 +213,12 @@ def test_invalid_signature_is_refused(
         case _:
             headers = {"X-Hub-Signature": f"sha1={hmac.new(SECRET.encode(), body, 'sha1').hexdigest()}"}
     response = webhook_client.post(body, headers)
-    assert (response.status_code, stub_exchanges.scopes) == (401, [])
+    assert (response.status_code, stub_queue.scopes) == (401, [])
     assert SECRET not in response.text
 
 
 def test_replayed_webhook_starts_no_exchange(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
     body = build_payload(webhook_client.kind)
     assert webhook_client.send_event("push", body).status_code == 200
@@ -223,20 +227,20 @@ def test_replayed_webhook_starts_no_exchange(
     assert webhook_client.send_event("push", build_payload(webhook_client.kind, extra=1), "d-1").json() == {
         "message": "seen"
     }
-    assert len(stub_exchanges.scopes) == 1
+    assert len(stub_queue.scopes) == 1
 
 
 def test_failed_webhook_can_be_sent_again(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
     body = build_payload(webhook_client.kind)
-    stub_exchanges.result = ExchangeResult(build_sync_result(SyncState.DIVERGED))
+    stub_queue.result = ExchangeResult(build_sync_result(SyncState.DIVERGED))
     response = webhook_client.send_event("push", body)
     assert (response.status_code, response.headers["retry-after"]) == (503, "30")
     assert "docyard sync" in response.json()["fix"]
-    stub_exchanges.result = ExchangeResult(build_sync_result())
+    stub_queue.result = ExchangeResult(build_sync_result())
     assert webhook_client.send_event("push", body).status_code == 200
-    assert len(stub_exchanges.scopes) == 2
+    assert len(stub_queue.scopes) == 2
 
 
 @pytest.mark.parametrize(
@@ -245,42 +249,45 @@ def test_failed_webhook_can_be_sent_again(
     ids=["text", "list", "empty", "deep", "long"],
 )
 def test_invalid_body_is_refused(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges, body: bytes, status: int
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue, body: bytes, status: int
 ) -> None:
     assert webhook_client.send_event("push", body).status_code == status
-    assert stub_exchanges.scopes == []
+    assert stub_queue.scopes == []
 
 
 def test_webhook_of_another_repository_is_refused(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
-    other = {"repository": {"full_name": "mallory/docs"}, "project": {"path_with_namespace": "mallory/docs"}}
-    for body in (json.dumps(other).encode(), b"{}", b'{"repository": 7, "project": 7}'):
+    other_repository = {
+        "repository": {"full_name": "mallory/docs"},
+        "project": {"path_with_namespace": "mallory/docs"},
+    }
+    for body in (json.dumps(other_repository).encode(), b"{}", b'{"repository": 7, "project": 7}'):
         response = webhook_client.send_event("push", body)
         assert response.status_code == 422
         assert REPOSITORIES[webhook_client.kind] in response.json()["message"]
-    assert stub_exchanges.scopes == []
+    assert stub_queue.scopes == []
 
 
-def test_unsupported_event_is_ignored(webhook_client: WebhookClient, stub_exchanges: StubExchanges) -> None:
+def test_unsupported_event_is_ignored(webhook_client: WebhookClient, stub_queue: StubExchangeQueue) -> None:
     assert webhook_client.send_event("star", build_payload(webhook_client.kind)).status_code == 202
-    assert stub_exchanges.scopes == []
+    assert stub_queue.scopes == []
 
 
 @pytest.mark.parametrize(
     "setup", ["github", "gitea"], indirect=True
 )  # GitLab sends no ping and no issue_comment
 def test_ping_and_issue_comment_start_no_exchange(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
     assert webhook_client.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
     issue = build_payload(webhook_client.kind, issue={"number": 3})
     assert webhook_client.send_event("issue_comment", issue, "d-3").status_code == 202
-    assert stub_exchanges.scopes == []
+    assert stub_queue.scopes == []
 
 
 def test_other_forge_or_missing_secret_returns_404(
-    setup: ForgeSetup, webhook_client: WebhookClient, stub_exchanges: StubExchanges
+    setup: ForgeSetup, webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
     other_kind = "gitlab" if webhook_client.kind != "gitlab" else "gitea"
     body = build_payload(other_kind)
@@ -292,26 +299,26 @@ def test_other_forge_or_missing_secret_returns_404(
     )
     assert webhook_client.post(body, {}, "bitbucket").status_code == 404
     assert webhook_client.client.get(f"/hooks/{webhook_client.kind}").status_code == 405
-    with (disabled_client := WebhookClient(setup, stub_exchanges, None)).client:
+    with (disabled_client := WebhookClient(setup, stub_queue, None)).client:
         assert disabled_client.send_event("push", build_payload(webhook_client.kind)).status_code == 404
-    assert stub_exchanges.scopes == []
+    assert stub_queue.scopes == []
 
 
 @ON_GITHUB
 def test_concurrent_webhooks_share_two_exchanges(
-    webhook_client: WebhookClient, stub_exchanges: StubExchanges
+    webhook_client: WebhookClient, stub_queue: StubExchangeQueue
 ) -> None:
-    stub_exchanges.release_event.clear()
+    stub_queue.release_event.clear()
     with ThreadPoolExecutor(8) as pool:
         futures = [_send_in_pool(pool, webhook_client, 0)]
-        _wait_until(lambda: stub_exchanges.scopes)  # so that the others arrive during an exchange
+        _wait_until(lambda: stub_queue.scopes)  # so that the others arrive during an exchange
         futures += [_send_in_pool(pool, webhook_client, number) for number in range(1, 8)]
-        _wait_until(lambda: stub_exchanges.call_count == 8)
-        assert not any(item.done() for item in futures)
-        stub_exchanges.release_event.set()
-        assert {item.result().status_code for item in futures} == {200}
-    assert len(stub_exchanges.scopes) == 2
-    assert sorted(branch for scope in stub_exchanges.scopes for branch in scope.branches) == [
+        _wait_until(lambda: stub_queue.request_count == 8)
+        assert not any(future.done() for future in futures)
+        stub_queue.release_event.set()
+        assert {future.result().status_code for future in futures} == {200}
+    assert len(stub_queue.scopes) == 2
+    assert sorted(branch for scope in stub_queue.scopes for branch in scope.branches) == [
         f"b{n}" for n in range(8)
     ]
 
@@ -333,15 +340,15 @@ def _wait_until(condition: Callable[[], object]) -> None:
 
 
 @ON_GITHUB
-def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
-    stub_exchanges.release_event.clear()
-    slow_client = WebhookClient(setup, stub_exchanges)
+def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_queue: StubExchangeQueue) -> None:
+    stub_queue.release_event.clear()
+    slow_client = WebhookClient(setup, stub_queue)
     slow_client.target._timeout_s = 0.05
     with slow_client.client:
         body = build_payload("github")
         response = slow_client.send_event("push", body)
         assert (response.status_code, response.headers["retry-after"]) == (503, "30")
-        stub_exchanges.release_event.set()
+        stub_queue.release_event.set()
 
 
 @pytest.mark.process
@@ -349,7 +356,7 @@ def test_slow_exchange_returns_503_with_retry(setup: ForgeSetup, stub_exchanges:
 def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
     proposal, number = setup.create_pull_request()
     setup.local_forge.state.review(number, "ana", "changes_requested", "Say why.")
-    forge_checker = ForgeChecker(setup.workspace, setup.access)
+    forge_checker = ForgeChecker(setup.workspace, setup.get_access)
     writes: list[bool] = []
     exchanges = ExchangeQueue(setup.workspace, Access, forge_checker, lambda: writes.append(True))
     with (webhook_client := WebhookClient(setup, exchanges)).client:
@@ -371,21 +378,21 @@ def test_response_is_sent_after_import(setup: ForgeSetup) -> None:
 
 
 @ON_GITHUB
-def test_failed_forge_check_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
+def test_failed_forge_check_returns_503(setup: ForgeSetup, stub_queue: StubExchangeQueue) -> None:
     from docyard.forges.errors import ForgeLimited
 
-    stub_exchanges.result = ExchangeResult(
+    stub_queue.result = ExchangeResult(
         build_sync_result(), ForgeCheckResult("github", (), ForgeLimited("GitHub", 429, 90.0))
     )
-    with (webhook_client := WebhookClient(setup, stub_exchanges)).client:
+    with (webhook_client := WebhookClient(setup, stub_queue)).client:
         response = webhook_client.send_event("pull_request", build_payload(webhook_client.kind, "b"))
     assert (response.status_code, response.headers["retry-after"]) == (503, "91")
 
 
 @ON_GITHUB
-def test_missing_token_returns_503(setup: ForgeSetup, stub_exchanges: StubExchanges) -> None:
-    target = BranchWebhooks(setup.workspace, stub_exchanges, lambda: ForgeAccess(setup.local_forge.url))
-    webhook_client = WebhookClient(setup, stub_exchanges)
+def test_missing_token_returns_503(setup: ForgeSetup, stub_queue: StubExchangeQueue) -> None:
+    target = BranchWebhooks(setup.workspace, stub_queue, lambda: ForgeAccess(setup.local_forge.url))
+    webhook_client = WebhookClient(setup, stub_queue)
     receiver = WebhookReceiver(target, SECRET)
     webhook_client.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
     response = webhook_client.send_event("push", build_payload(webhook_client.kind))
@@ -525,7 +532,15 @@ def test_unsigned_webhook_is_refused_and_read_only_server_has_no_route(
     repo = repositories.create_repository(tmp_path / "docs", {"a.md": "# A\n"})
     env = {name: value for name, value in os.environ.items() if not name.startswith("DOCYARD")}
     env |= {"PYTHONPATH": str(ROOT), **({"DOCYARD_WEBHOOK_SECRET": secret} if secret else {})}
-    command = [*fork_server.python_command(), "-m", "docyard", "serve", "--http", "127.0.0.1:0", *options]
+    command = [
+        *fork_server.build_python_command(),
+        "-m",
+        "docyard",
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        *options,
+    ]
     with subprocess.Popen(
         [*command, "-C", str(repo.path)], env=env, stdout=subprocess.PIPE, text=True
     ) as server:

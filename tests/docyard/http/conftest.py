@@ -34,12 +34,12 @@ FILES = {
 
 
 class RunningApp(NamedTuple):
-    """A running application: a function for new clients, its token, its repository, and people's tokens."""
+    """A running application: a function that creates clients, its token, its repository, people's tokens."""
 
     new_client: Callable[[], TestClient]
     token: str
     repo: Repo
-    people: Tokens
+    person_tokens: Tokens
 
     def sign_in(self, token: str | None = None) -> TestClient:
         """Return a browser with a session."""
@@ -70,16 +70,18 @@ def start_app(
     """Yield a function that starts an application with options. All applications stop after the module."""
     home = tmp_path_factory.mktemp("home")
     with ExitStack() as stack:
-        environment = stack.enter_context(pytest.MonkeyPatch.context())
+        monkeypatch = stack.enter_context(pytest.MonkeyPatch.context())
         for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
-            environment.setenv(name, str(home))
+            monkeypatch.setenv(name, str(home))
 
-        def run(*, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False) -> RunningApp:
+        def start(
+            *, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False
+        ) -> RunningApp:
             workspace = Workspace.open(repository.path, read_only=read_only, durable=False)
             service = build_repository_service(workspace, TOOLSETS, read_only=read_only, syncs=False)
             stack.callback(service.close)
-            people = service.get_tokens()
-            assert people is not None
+            person_tokens = service.get_tokens()
+            assert person_tokens is not None
             settings = build_http_settings(
                 f"127.0.0.1:{PORT}", allow, None, no_token=no_token, read_only=read_only
             )
@@ -92,7 +94,7 @@ def start_app(
             )
             site = Site(service.get_index, read_only, notify_write=service.notify_write)
             app = build_app(
-                AppComponents(site, people, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0)
+                AppComponents(site, person_tokens, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0)
             )
             app = _limit_duration(app)
             first_client = stack.enter_context(TestClient(app, base_url=BASE_URL))
@@ -102,9 +104,9 @@ def start_app(
                 client.portal = first_client.portal  # all requests run on one event loop
                 return client
 
-            return RunningApp(new_client, settings.token or "", repository, people)
+            return RunningApp(new_client, settings.token or "", repository, person_tokens)
 
-        yield run
+        yield start
 
 
 @pytest.fixture(scope="module")

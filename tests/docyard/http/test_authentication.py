@@ -18,14 +18,14 @@ JSON_HEADERS = {"Accept": "application/json"}
 
 @pytest.fixture(scope="module")
 def ana_token(repository: object, token_app: RunningApp) -> str:
-    return token_app.people.add("ana", "Ana Li", "ana@example.org")
+    return token_app.person_tokens.add("ana", "Ana Li", "ana@example.org")
 
 
 @pytest.fixture
 def ben_token(token_app: RunningApp) -> Iterator[str]:
-    yield token_app.people.add("ben", "Ben Ode", "ben@example.org")
-    if token_app.people.find_owner("ben"):
-        token_app.people.revoke("ben")
+    yield token_app.person_tokens.add("ben", "Ben Ode", "ben@example.org")
+    if token_app.person_tokens.find_owner("ben"):
+        token_app.person_tokens.revoke("ben")
 
 
 def find_csrf_token(page: str) -> str:
@@ -225,14 +225,14 @@ def test_revoked_token_ends_its_sessions(token_app: RunningApp, ben_token: str, 
     assert ben_browser.get("/", headers={"Authorization": f"Bearer {ben_token}"}).status_code == 401
     assert ana_browser.get("/").status_code == 200
     # A new token of the same name does not renew the session.
-    token_app.people.add("ben", "Ben Ode", "ben@example.org")
+    token_app.person_tokens.add("ben", "Ben Ode", "ben@example.org")
     assert ben_browser.get("/").status_code == 401
 
 
 def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben_token: str) -> None:
     browser = token_app.sign_in(ben_token)
-    token_app.people.revoke("ben")
-    token_app.people.add("ben", "Ben Ode", "ben@example.org")
+    token_app.person_tokens.revoke("ben")
+    token_app.person_tokens.add("ben", "Ben Ode", "ben@example.org")
     assert browser.get("/").status_code == 401
 
 
@@ -240,15 +240,15 @@ def test_people_are_refused_if_tokens_file_is_readable_by_others(
     token_app: RunningApp, ana_token: str
 ) -> None:
     ana_browser, server_browser = token_app.sign_in(ana_token), token_app.sign_in()
-    file = token_app.repo.path / ".git/docyard/tokens.json"
-    file.chmod(0o644)
+    tokens_file = token_app.repo.path / ".git/docyard/tokens.json"
+    tokens_file.chmod(0o644)
     try:
         assert ana_browser.get("/").status_code == 401
         headers = {"Authorization": f"Bearer {ana_token}"}
         assert token_app.new_client().get("/", headers=headers).status_code == 401
         assert server_browser.get("/").status_code == 200
     finally:
-        file.chmod(0o600)
+        tokens_file.chmod(0o600)
     assert token_app.sign_in(ana_token).get("/").status_code == 200
 
 
@@ -273,7 +273,9 @@ def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_a
         assert "Secure" not in cookie
 
 
-def test_server_without_token_accepts_all_requests(app_without_tokens: RunningApp, ana_token: str) -> None:
+def test_server_without_token_accepts_requests_without_token(
+    app_without_tokens: RunningApp, ana_token: str
+) -> None:
     browser = app_without_tokens.new_client()
     page = browser.get("/", headers=HTML_HEADERS)
     assert page.status_code == 200

@@ -99,11 +99,13 @@ def test_invalid_options_are_usage_error(
 def test_unusable_token_file_is_refused(
     repo: Path, tmp_path: Path, text: str | None, mode: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "token"
+    token_file = tmp_path / "token"
     if text is not None:
-        file.write_text(text)
-        file.chmod(mode)
-    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--token-file", str(file)]) == Exit.CANNOT_RUN
+        token_file.write_text(text)
+        token_file.chmod(mode)
+    assert (
+        main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--token-file", str(token_file)]) == Exit.CANNOT_RUN
+    )
     output = capsys.readouterr()
     assert output.out == ""
     assert message in output.err
@@ -116,11 +118,11 @@ def test_unusable_file_of_peoples_tokens_is_refused(
     repo: Path, is_damaged: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
-    file = repo / ".git/docyard/tokens.json"
+    tokens_file = repo / ".git/docyard/tokens.json"
     if is_damaged:
-        file.write_text("{")
+        tokens_file.write_text("{")
     else:
-        file.chmod(0o644)
+        tokens_file.chmod(0o644)
     assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS]) == Exit.CANNOT_RUN
     output = capsys.readouterr()
     assert output.out == ""

@@ -19,25 +19,28 @@ def shorten_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_DISCONNECT_TIME_S", 0.01)
 
 
-async def collect_messages(kind: str) -> list[Message]:
-    """Return the messages of a request that is running when the server stops."""
+async def collect_messages(request_state: str) -> list[Message]:
+    """Return the ASGI messages of the response to a request that is running when the server stops.
+
+    `request_state` is "waiting", "half a form" (a body that never ends), or "commit" (a shielded write).
+    """
     messages: list[Message] = []
     start_event, write_event = anyio.Event(), anyio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         start_event.set()
-        if kind == "commit":
+        if request_state == "commit":
             with anyio.CancelScope(shield=True):
                 await write_event.wait()
             await PlainTextResponse("commit")(scope, receive, send)
-        elif kind == "half a form":
+        elif request_state == "half a form":
             while (await receive())["more_body"]:
                 pass
         else:
             await anyio.sleep_forever()
 
     async def receive() -> Message:
-        if kind == "half a form" and start_event.is_set() and not messages:
+        if request_state == "half a form" and start_event.is_set() and not messages:
             await anyio.sleep_forever()
         return {"type": "http.request", "body": b"", "more_body": False}
 
@@ -57,9 +60,9 @@ async def collect_messages(kind: str) -> list[Message]:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("kind", ["waiting", "half a form"])
-async def test_waiting_request_gets_503_on_shutdown(kind: str) -> None:
-    start_message, body_message = await collect_messages(kind)
+@pytest.mark.parametrize("request_state", ["waiting", "half a form"])
+async def test_waiting_request_gets_503_on_shutdown(request_state: str) -> None:
+    start_message, body_message = await collect_messages(request_state)
     assert start_message["status"] == 503
     assert b"the server is stopping" in body_message["body"]
     assert b"idempotency key" in body_message["body"]

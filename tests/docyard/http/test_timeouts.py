@@ -73,7 +73,9 @@ def shorten_timeouts(*attributes: str) -> type[TimeoutH11Protocol]:
     ],
     ids=["nothing", "half a header", "half a body", "half a body after its response"],
 )
-async def test_stalled_request_is_closed(request_bytes: bytes, attribute: str, status: bytes) -> None:
+async def test_connection_of_stalled_request_is_closed(
+    request_bytes: bytes, attribute: str, status: bytes
+) -> None:
     async with serve_protocol(shorten_timeouts(attribute), ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request_bytes)

@@ -40,7 +40,7 @@ async def test_protocol_has_the_attributes_that_docyard_uses() -> None:
         (uvicorn.Server.shutdown, ["self", "sockets"]),
     ],
 )
-def test_overridden_methods_have_the_same_arguments(method: object, parameters: list[str]) -> None:
+def test_overridden_methods_have_the_expected_parameters(method: object, parameters: list[str]) -> None:
     assert list(inspect.signature(method).parameters) == parameters  # type: ignore[arg-type]
 
 

@@ -1,4 +1,7 @@
-"""A server with slow, broken and noisy tools, for tests: `python stub_server.py FOLDER`."""
+"""A server with slow, broken and noisy tools, for tests: `python stub_server.py FOLDER`.
+
+The server creates the files `begun`, `done` and `warming` in FOLDER, so that tests can wait for these states.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON of tool answers: both encoders write the same, and unusual values are encoded."""
+"""The JSON of tool answers: orjson and pydantic write the same values, and unusual values are encoded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_text(data: dict[str, Any]) -> str:
 
 @settings(max_examples=scale_examples(200), deadline=None)
 @given(VALUES)
-def test_both_encoders_write_same_json(value: Any) -> None:
+def test_orjson_and_pydantic_write_same_values(value: Any) -> None:
     assert repr(json.loads(read_text({"value": value}))) == repr(json.loads(to_json({"value": value})))
 
 

@@ -33,9 +33,9 @@ from tests.stdio_client import (
     TIMEOUT_S,
     Message,
     RawClient,
+    build_serve_command,
+    build_server_environment,
     encode_line,
-    serve_command,
-    server_environment,
 )
 
 STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
@@ -98,7 +98,7 @@ class FloodClient:
     def __init__(self, repo: Path, is_stateless: bool) -> None:
         command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=server_environment(), cwd=ROOT
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=build_server_environment(), cwd=ROOT
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -242,7 +242,7 @@ def test_endless_oversized_lines_use_bounded_memory(repo: Path) -> None:
 @needs_posix
 @each_version
 def test_slow_reader_gets_every_response(repo: Path, is_stateless: bool) -> None:
-    server = RawClient(serve_command(repo), handshake=not is_stateless)
+    server = RawClient(build_serve_command(repo), handshake=not is_stateless)
     request_ids = list(range(1, 301))
 
     def send_requests() -> None:
@@ -266,7 +266,7 @@ def test_slow_reader_gets_every_response(repo: Path, is_stateless: bool) -> None
 @pytest.mark.process
 @each_version
 def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: bool) -> None:
-    with start_client(serve_command(repo), handshake=not is_stateless) as server:
+    with start_client(build_serve_command(repo), handshake=not is_stateless) as server:
         search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
         server.send(
             b"".join(
@@ -283,7 +283,7 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 def test_cancelled_requests_do_not_count_toward_limit(tmp_path: Path, is_stateless: bool) -> None:
     """Check that cancelled requests, which the SDK never answers, are removed from the count."""
     with start_client(
-        [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         if is_stateless:
             server.exchange(json.loads(build_request(0, "tools/list", True)))
@@ -299,7 +299,9 @@ def test_cancelled_requests_do_not_count_toward_limit(tmp_path: Path, is_statele
 
 @pytest.mark.process
 def test_cancellation_is_read_at_request_limit(tmp_path: Path) -> None:
-    with start_client([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client(
+        [*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)], handshake=True
+    ) as server:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -314,7 +316,7 @@ def test_cancellation_is_read_at_request_limit(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
-    with start_client(serve_command(repo), handshake=False) as server:
+    with start_client(build_serve_command(repo), handshake=False) as server:
         for number in range(1, 2 * MAX_OPEN_REQUESTS + 1):
             notifications = {"toolsListChanged": True}
             server.send(
@@ -335,8 +337,8 @@ def wait_for_file(path: Path) -> None:
 
 @pytest.mark.process
 @needs_posix
-def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
+def test_running_call_finishes_after_closed_output_and_signal(tmp_path: Path) -> None:
+    server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for_file(tmp_path / "begun")
@@ -351,7 +353,7 @@ def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_running_writes_get_responses_after_signal(repo: Path, git: Git, signal_number: int) -> None:
     commit_count = int(git("rev-list", "--count", "HEAD"))
-    with start_client(serve_command(repo), handshake=True) as server:
+    with start_client(build_serve_command(repo), handshake=True) as server:
         for request_id in range(1, MAX_OPEN_REQUESTS + 9):
             fields = {"title": f"Note {request_id}", "initial_content": "Text.", "doc_type": "document"}
             server.send(
@@ -378,7 +380,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, signal_
 @each_version
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
     with start_client(
-        [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         token = {"progressToken": 1}
         for request_id in range(1, 13):
@@ -449,11 +451,11 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
     )
     with requests.open("rb") as input_file, output.open("wb") as target:
         process = subprocess.run(
-            serve_command(repo),
+            build_serve_command(repo),
             stdin=input_file,
             stdout=target,
             stderr=subprocess.PIPE,
-            env=server_environment(),
+            env=build_server_environment(),
             timeout=60,
         )
     assert (process.returncode, process.stderr) == (0, b"")

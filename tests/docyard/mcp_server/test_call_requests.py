@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from mcp_types import INVALID_PARAMS
 
-from tests.stdio_client import REQUEST_META, RawClient, serve_command
+from tests.stdio_client import REQUEST_META, RawClient, build_serve_command
 
 pytestmark = pytest.mark.process
 
 
 def test_late_reader_gets_each_response_once(repo: Path) -> None:
     """Fill the pipe with responses while the client still writes; the client reads after all requests."""
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     server.call(0, "search_docs", {"query": "backoff"})
     numbers = range(1, 401)
     for number in numbers:
@@ -43,15 +43,15 @@ def test_late_reader_gets_each_response_once(repo: Path) -> None:
     ],
 )
 def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any]) -> None:
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     assert server.request(1, "tools/call", **params)["error"]["code"] == INVALID_PARAMS
     assert server.call(2, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]
     server.close()
 
 
 @pytest.mark.parametrize(("level", "is_refused"), [("debug", False), ("bogus", True), (1, True)])
-def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+def test_log_level_in_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
+    server = RawClient(build_serve_command(repo), handshake=False)
     meta = {**REQUEST_META, "io.modelcontextprotocol/logLevel": level}
     response = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
     assert (response.get("error", {}).get("code") == INVALID_PARAMS) is is_refused
@@ -69,7 +69,7 @@ def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: boo
     ],
 )
 def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     fields: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     results = [
         server.request(number, "tools/call", **fields, _meta=REQUEST_META)["result"] for number in range(4)
@@ -88,13 +88,13 @@ def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> No
 
 
 def test_call_before_handshake_is_refused(repo: Path) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     assert server.call(1, "search_docs", {"query": "backoff"})["error"]["code"] == INVALID_PARAMS
     server.close()
 
 
 def test_unknown_tool_returns_protocol_error(repo: Path) -> None:
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     error = server.call(1, "search_doc", {})["error"]
     assert (error["code"], error["data"]["nearest"][0]) == (INVALID_PARAMS, "search_docs")
     server.close()

@@ -31,6 +31,8 @@ class CommittingDispatcher:
 
 
 class ProgressReporter:
+    """A reporter that records each progress report, and then raises `error` if it is not None."""
+
     def __init__(self, error: Exception | None) -> None:
         self.error = error
         self.reports: list[tuple[float, float | None, str | None]] = []
@@ -67,8 +69,8 @@ class WaitingDispatcher:
         self.arrival_semaphore = arrival_semaphore
 
     def call(self, name: str, arguments: object, *, progress: Callable[..., None], **options: Any) -> Answer:
-        for item in (1, 2):
-            progress(item, item, "Waiting")
+        for step in (1, 2):
+            progress(step, step, "Waiting")
             assert self.arrival_semaphore.acquire(timeout=60)
         return Answer({})
 

@@ -19,12 +19,12 @@ from tests.docyard.conftest import Git
 from tests.docyard.mcp_server.test_stdio import STUB_SERVER
 from tests.stdio_client import (
     REQUEST_META,
-    ProtocolVersion,
+    ProtocolMode,
     RawClient,
+    build_serve_command,
+    build_server_environment,
     connect,
     encode_line,
-    serve_command,
-    server_environment,
 )
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
@@ -45,7 +45,7 @@ class NotificationCounter:
         self._arrival_event.set()
         self._arrival_event = anyio.Event()
 
-    async def wait_until(self, expected_count: int) -> None:
+    async def wait_for_count(self, expected_count: int) -> None:
         with anyio.fail_after(TIMEOUT_S):
             while self.count < expected_count:
                 await self._arrival_event.wait()
@@ -53,7 +53,7 @@ class NotificationCounter:
 
 @asynccontextmanager
 async def connect_listener(
-    repo: Path, protocol: ProtocolVersion, *options: str
+    repo: Path, protocol: ProtocolMode, *options: str
 ) -> AsyncIterator[tuple[Client, NotificationCounter]]:
     counter = NotificationCounter()
 
@@ -61,7 +61,7 @@ async def connect_listener(
         if isinstance(message, ToolListChangedNotification):
             counter.record()
 
-    async with connect(serve_command(repo, *options), protocol, receive=receive) as client:
+    async with connect(build_serve_command(repo, *options), protocol, receive=receive) as client:
         if protocol == "legacy":
             yield client, counter
             return
@@ -85,12 +85,12 @@ async def list_tags(client: Client) -> list[str]:
 
 
 @pytest.fixture(params=["auto", "legacy"])
-def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
-    protocol: ProtocolVersion = request.param
+def protocol(request: pytest.FixtureRequest) -> ProtocolMode:
+    protocol: ProtocolMode = request.param
     return protocol
 
 
-async def test_new_tag_is_announced_once(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
+async def test_new_tag_is_announced_once(repo: Path, git: Git, protocol: ProtocolMode) -> None:
     async with connect_listener(repo, protocol) as (client, counter):
         assert client.server_capabilities is not None
         assert client.server_capabilities.tools is not None
@@ -99,7 +99,7 @@ async def test_new_tag_is_announced_once(repo: Path, git: Git, protocol: Protoco
         assert await list_tags(client) == ["backend"]
         await client.call_tool("tag_document", {"file": "guide.md", "tags": ["network"]})
         await client.call_tool("search_docs", {"query": "backoff"})
-        await counter.wait_until(1)
+        await counter.wait_for_count(1)
         assert await list_tags(client) == ["backend", "network"]
         for _ in range(3):
             await client.call_tool("search_docs", {"query": "backoff"})
@@ -121,10 +121,10 @@ async def test_commit_without_new_tag_is_not_announced(repo: Path, git: Git) -> 
         assert counter.count == 0
 
 
-async def test_first_index_is_announced(repo: Path, protocol: ProtocolVersion) -> None:
+async def test_first_index_is_announced(repo: Path, protocol: ProtocolMode) -> None:
     async with connect_listener(repo, protocol) as (client, counter):
         if not await list_tags(client):  # otherwise the index was ready before the first list
-            await counter.wait_until(1)
+            await counter.wait_for_count(1)
         assert await list_tags(client) == ["backend"]
 
 
@@ -136,24 +136,24 @@ async def test_tags_indexed_by_other_process_are_announced(repo: Path, git: Git)
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
         subprocess.run(
-            [*fork_server.python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
+            [*fork_server.build_python_command(), "-m", "docyard", "index", "rebuild", "-C", str(repo)],
             check=True,
             capture_output=True,
-            env=server_environment(),
+            env=build_server_environment(),
         )
         await client.call_tool("view_document", {"file": "guide.md"})  # does not read the index
-        await counter.wait_until(1)
+        await counter.wait_for_count(1)
         assert await list_tags(client) == ["backend", "other"]
 
 
 async def test_first_tool_list_waits_for_values_of_declared_key(
-    repo: Path, git: Git, protocol: ProtocolVersion
+    repo: Path, git: Git, protocol: ProtocolMode
 ) -> None:
     (repo / "docyard.toml").write_text('[taxonomy.product]\ndescription = "The product."\n')
     (repo / "more.md").write_text("---\nproduct: rocket\n---\n# More\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
-    async with connect(serve_command(repo), protocol) as client:
+    async with connect(build_serve_command(repo), protocol) as client:
         tool_list = await client.list_tools()
         [search] = [tool for tool in tool_list.tools if tool.name == "search_docs"]
         assert search.input_schema["properties"]["product"] == {
@@ -174,7 +174,7 @@ def test_first_tool_list_does_not_wait_for_long_warm_up(tmp_path: Path) -> None:
 def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     listen = {"notifications": {"toolsListChanged": True}, "_meta": REQUEST_META}
     search = {"name": "search_docs", "arguments": {"query": "backoff"}, "_meta": REQUEST_META}
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     server.write(encode_line({"id": 1, "method": "subscriptions/listen", "params": listen}))
     server.write(encode_line({"id": 2, "method": "tools/call", "params": search}))
     server.close_input()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp_types import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION
 
-from tests.stdio_client import INITIALIZE, REQUEST_META, RawClient, serve_command
+from tests.stdio_client import INITIALIZE, REQUEST_META, RawClient, build_serve_command
 
 pytestmark = pytest.mark.process
 
@@ -16,7 +16,7 @@ NOTIFICATION = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     error = server.request(1, "tools/list", _meta=REQUEST_META)["error"]
     assert error["code"] == INVALID_REQUEST
     assert "handshake" in error["message"]
@@ -25,7 +25,7 @@ def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
 
 
 def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> None:
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     notification = {
         "jsonrpc": "2.0",
         "method": "notifications/initialized",
@@ -37,7 +37,7 @@ def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> 
 
 
 def test_handshake_on_stateless_connection_is_refused(repo: Path) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     assert server.request(1, "tools/list", _meta=REQUEST_META)["result"]["tools"]
     assert server.exchange(INITIALIZE)["error"]["code"] == UNSUPPORTED_PROTOCOL_VERSION
     assert server.request(2, "tools/list")["error"]["code"] == INVALID_PARAMS
@@ -46,7 +46,7 @@ def test_handshake_on_stateless_connection_is_refused(repo: Path) -> None:
 
 
 def test_handshake_with_envelope_is_accepted(repo: Path) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     params = INITIALIZE["params"]
     assert isinstance(params, dict)
     response = server.exchange({**INITIALIZE, "params": {**params, "_meta": REQUEST_META}})
@@ -55,14 +55,14 @@ def test_handshake_with_envelope_is_accepted(repo: Path) -> None:
 
 
 def test_ping_before_handshake_is_accepted(repo: Path) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     assert server.request(1, "ping")["result"] == {}
     assert server.exchange(INITIALIZE)["result"]["serverInfo"]["name"] == "docyard"
     server.close()
 
 
 def test_handshake_after_notifications_is_accepted(repo: Path) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     for number in range(2_000):
         notification = {"jsonrpc": "2.0", "method": "notifications/odd", "params": {"number": number}}
         server.send(json.dumps(notification).encode())
@@ -73,7 +73,7 @@ def test_handshake_after_notifications_is_accepted(repo: Path) -> None:
 
 
 def test_server_exits_when_silent_client_disconnects(repo: Path) -> None:
-    server = RawClient(serve_command(repo), handshake=False)
+    server = RawClient(build_serve_command(repo), handshake=False)
     server.send(NOTIFICATION)
     assert server.close() == ""
     assert server.process.returncode == 0

@@ -1,4 +1,4 @@
-"""The errors of requests that are not tool calls."""
+"""Requests that are not tool calls: their workspace and their errors."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from docyard.mcp_server.input import MAX_LINE_BYTES
 from tests import fork_server
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from tests.stdio_client import ProtocolVersion, RawClient, connect, serve_command, server_environment
+from tests.stdio_client import ProtocolMode, RawClient, build_serve_command, build_server_environment, connect
 
 STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 
@@ -28,13 +28,13 @@ pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
 
 @pytest.fixture(params=VERSIONS)
-def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
-    protocol: ProtocolVersion = request.param
+def protocol(request: pytest.FixtureRequest) -> ProtocolMode:
+    protocol: ProtocolMode = request.param
     return protocol
 
 
 def build_cold_serve_command(repo: Path) -> list[str]:
-    """Return the command of a server that imports its modules itself."""
+    """Return the command of a server in a new Python process, which has imported no modules yet."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
 
@@ -44,7 +44,7 @@ def get_structured_content(result: CallToolResult) -> dict[str, Any]:
     return data
 
 
-async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
+async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolMode) -> None:
     async with connect(build_cold_serve_command(repo), protocol) as client:
         assert client.protocol_version == VERSIONS[protocol]
         assert client.server_info is not None
@@ -74,8 +74,8 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
     assert git("fsck", "--strict") == ""
 
 
-async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol) as client:
+async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolMode) -> None:
+    async with connect(build_serve_command(repo), protocol) as client:
         first_list = await client.list_tools(cache_mode="bypass")
         await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
         await client.call_tool("search_docs", {"query": "guide"})
@@ -89,17 +89,17 @@ async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) ->
             assert {"read_only_hint", "destructive_hint", "open_world_hint"} <= hints.keys()
 
 
-async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol) as client:
+async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: ProtocolMode) -> None:
+    async with connect(build_serve_command(repo), protocol) as client:
         with pytest.raises(MCPError) as error_info:
             await client.call_tool("create_documents", {})
         assert error_info.value.error.code == INVALID_PARAMS
         assert "create_document" in error_info.value.error.message
 
 
-async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
+async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, protocol: ProtocolMode) -> None:
     head_before = git("rev-parse", "HEAD")
-    command = serve_command(repo, "--read-only", "--toolsets", "documents,tasks,search")
+    command = build_serve_command(repo, "--read-only", "--toolsets", "documents,tasks,search")
     async with connect(command, protocol) as client:
         tool_list = await client.list_tools()
         for tool in tool_list.tools:
@@ -122,27 +122,27 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
     ],
 )
 async def test_client_name_cannot_forge_trailer(
-    tmp_path: Path, protocol: ProtocolVersion, name: str, expected: str
+    tmp_path: Path, protocol: ProtocolMode, name: str, expected: str
 ) -> None:
     async with connect(
-        [*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
+        [*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
     ) as client:
         assert get_structured_content(await client.call_tool("whoami", {})) == {"client": expected}
 
 
-async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol, name="Some Host") as client:
+async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolMode) -> None:
+    async with connect(build_serve_command(repo), protocol, name="Some Host") as client:
         await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
     assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
 
 
-async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVersion) -> None:
+async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolMode) -> None:
     reports: list[tuple[float, float | None, str | None]] = []
 
     async def record_progress(progress: float, total: float | None, message: str | None) -> None:
         reports.append((progress, total, message))
 
-    async with connect([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
+    async with connect([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("slow", {}, progress_callback=record_progress)
         assert get_structured_content(result) == {"done": True}
     assert len(reports) > 3
@@ -150,9 +150,9 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
     assert reports[-1] == (10, 10, "Counting")
 
 
-async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
+async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolMode) -> None:
     log = tmp_path / "log"
-    command = [*fork_server.python_command(), STUB_SERVER, str(tmp_path)]
+    command = [*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)]
     with log.open("w") as stream:
         async with connect(command, protocol, log=stream) as client:
             result = await client.call_tool("broken", {})
@@ -167,8 +167,8 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
     assert "to standard output" in log_text
 
 
-async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*fork_server.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
+async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolMode) -> None:
+    async with connect([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("surrogate", {})
         assert get_structured_content(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
@@ -176,7 +176,7 @@ async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: Pro
 
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     invalid_ids: list[Any] = [None, 1.0, 1.5, True, [], {}]
     for number, request_id in enumerate(invalid_ids):
         server.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "tools/list"}).encode())
@@ -188,7 +188,7 @@ def test_request_with_invalid_id_is_refused(repo: Path) -> None:
 
 
 def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     response = server.call(5, "search_docs", {"query": "\ud800"})
     assert (response["id"], response["error"]["code"]) == (5, PARSE_ERROR)
     server.send(b'{"jsonrpc":"2.0","id":6,"method":')
@@ -206,9 +206,9 @@ def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     assert server.process.returncode == 0
 
 
-def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
-    """Check that the deepest array that can be parsed is too deep inside an object."""
-    server = RawClient(serve_command(repo))
+def test_deeply_nested_array_of_arguments_returns_a_response(repo: Path) -> None:
+    """Check that an array of each depth has a response: a result up to 198 levels, and then an error."""
+    server = RawClient(build_serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
         response = server.call(depth, "search_docs", arguments)
@@ -220,7 +220,7 @@ def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
 
 def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git: Git) -> None:
     head_before = git("rev-parse", "HEAD")
-    server = RawClient(serve_command(repo))
+    server = RawClient(build_serve_command(repo))
     edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
     response = server.call(1, "edit_document", {**edit, "content": "x" * (MAX_LINE_BYTES - 3_000_000)})
     assert response["result"]["isError"] is True
@@ -234,7 +234,7 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for_file(tmp_path / "begun")
     server.close()
@@ -243,26 +243,26 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@loop_over("number", [signal.SIGTERM, signal.SIGINT])
-def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
+@loop_over("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_call_finishes_after_signal(tmp_path: Path, signal_number: signal.Signals) -> None:
+    server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for_file(tmp_path / "begun")
-    server.process.send_signal(number)
+    server.process.send_signal(signal_number)
     assert server.process.wait(timeout=60) == 0
     assert (tmp_path / "done").exists()
     server.close()
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for_file(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_while_requests_are_open(tmp_path: Path) -> None:
-    server = RawClient([*fork_server.python_command(), STUB_SERVER, str(tmp_path)])
+    server = RawClient([*fork_server.build_python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
@@ -273,7 +273,11 @@ def test_warm_up_does_not_start_while_requests_are_open(tmp_path: Path) -> None:
 
 def test_server_exits_without_error_after_immediate_disconnect(repo: Path) -> None:
     process = subprocess.run(
-        build_cold_serve_command(repo), input=b"", capture_output=True, env=server_environment(), timeout=60
+        build_cold_serve_command(repo),
+        input=b"",
+        capture_output=True,
+        env=build_server_environment(),
+        timeout=60,
     )
     assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
 
@@ -284,7 +288,11 @@ def test_server_exits_without_error_after_immediate_disconnect(repo: Path) -> No
 )
 def test_invalid_serve_option_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
     process = subprocess.run(
-        serve_command(repo, *options), input=b"", capture_output=True, env=server_environment(), timeout=60
+        build_serve_command(repo, *options),
+        input=b"",
+        capture_output=True,
+        env=build_server_environment(),
+        timeout=60,
     )
     assert process.returncode == code
     assert process.stdout == b""

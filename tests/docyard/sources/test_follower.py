@@ -29,8 +29,8 @@ def guides(tmp_path: Path) -> Repo:
 
 
 @contextmanager
-def follow(sources: Sources, file: Path) -> Iterator[Follower]:
-    follower = Follower(sources, file, lambda: Access(token=TOKEN), lambda: None)
+def start_follower(sources: Sources, sources_file: Path) -> Iterator[Follower]:
+    follower = Follower(sources, sources_file, lambda: Access(token=TOKEN), lambda: None)
     follower.start()
     try:
         yield follower
@@ -46,7 +46,7 @@ def wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def finds(sources: Sources, query: str) -> bool:
+def has_hits(sources: Sources, query: str) -> bool:
     try:
         return bool(search_sources(sources.select("guides"), query, limit=1).hits)
     except SourceUnavailable:
@@ -55,18 +55,18 @@ def finds(sources: Sources, query: str) -> bool:
 
 def test_requested_fetch_reads_a_push_before_the_interval(tmp_path: Path, guides: Repo) -> None:
     with run_http_server(tmp_path) as url:
-        file = write_sources_file(
+        sources_file = write_sources_file(
             tmp_path,
             f'[sources.guides]\nurl = "{url}/guides/.git"\nevery = "1h"\n[sources.b]\nrepo = "api"\n',
         )
-        sources = open_test_sources(file)
-        with follow(sources, file) as follower:
-            wait_until(lambda: finds(sources, "shell"))
+        sources = open_test_sources(sources_file)
+        with start_follower(sources, sources_file) as follower:
+            wait_until(lambda: has_hits(sources, "shell"))
             guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
             time.sleep(0.2)
-            assert not finds(sources, "zebra")
+            assert not has_hits(sources, "zebra")
             follower.request_fetch(sources.select("guides"))
-            wait_until(lambda: finds(sources, "zebra"))
+            wait_until(lambda: has_hits(sources, "zebra"))
 
 
 def test_remote_without_answer_delays_no_other_source(tmp_path: Path, guides: Repo) -> None:
@@ -76,13 +76,13 @@ def test_remote_without_answer_delays_no_other_source(tmp_path: Path, guides: Re
             f'[sources.silent-{number}]\nurl = "http://{HOST}:{silent.getsockname()[1]}/a/{number}.git"\n'
             for number in range(2)
         )
-        file = write_sources_file(tmp_path, text)
-        sources = open_test_sources(file)
-        with follow(sources, file) as follower:
-            wait_until(lambda: finds(sources, "shell"))
+        sources_file = write_sources_file(tmp_path, text)
+        sources = open_test_sources(sources_file)
+        with start_follower(sources, sources_file) as follower:
+            wait_until(lambda: has_hits(sources, "shell"))
             guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
             follower.request_fetch(sources.select("guides"))
-            wait_until(lambda: finds(sources, "zebra"))
+            wait_until(lambda: has_hits(sources, "zebra"))
             [unavailable] = sources.select("silent-0")
             with pytest.raises(SourceUnavailable, match="not been fetched yet"):
                 unavailable.check()

@@ -37,18 +37,20 @@ def build_payload(forge: str, path: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("forge", ["github", "gitlab", "gitea"])
 def test_push_requests_a_fetch_of_the_sources_of_its_repository(tmp_path: Path, forge: str) -> None:
-    requested: list[list[Source]] = []
+    requested_sources: list[list[Source]] = []
     webhooks = SourceWebhooks(
         open_test_sources(write_sources_file(tmp_path, SOURCES)),
-        lambda sources: requested.append(list(sources)),
+        lambda sources: requested_sources.append(list(sources)),
     )
     data = build_payload(forge, "team/Handbook")
     assert webhooks.check_repository(forge, data) is None
     response = asyncio.run(webhooks.apply(forge, data, EventScope()))
     assert (response.status, response.content) == (200, {"sources": ["handbook", "handbook-v1"]})
-    assert [[source.name for source in sources] for sources in requested] == [["handbook", "handbook-v1"]]
+    assert [[source.name for source in sources] for sources in requested_sources] == [
+        ["handbook", "handbook-v1"]
+    ]
     assert asyncio.run(webhooks.apply(forge, data, EventScope(numbers=(1,)))).status == 202
-    assert len(requested) == 1
+    assert len(requested_sources) == 1
 
 
 @pytest.mark.parametrize("path", ["handbook", "team/handboo", "eam/handbook", "handbook/", "", None, 7])

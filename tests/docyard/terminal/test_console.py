@@ -1,4 +1,4 @@
-"""Terminal output with control characters, which are escaped."""
+"""Control characters in terminal output, which are escaped, and unusable paths, which are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.loops import loop_over
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
-RED = "\x1b[31mred\u202e\x07"
+RED_TEXT = "\x1b[31mred\u202e\x07"
 
 
 def run_in_terminal(*command: str) -> str:
@@ -26,7 +26,9 @@ def run_in_terminal(*command: str) -> str:
     terminal_end, process_end = pty.openpty()
     output = b""
     with subprocess.Popen(
-        [*fork_server.python_command(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
+        [*fork_server.build_python_command(), "-m", "docyard", *command],
+        stdout=process_end,
+        stderr=process_end,
     ):
         os.close(process_end)
         try:
@@ -40,19 +42,19 @@ def run_in_terminal(*command: str) -> str:
 
 @pytest.mark.process
 def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
-    file = tmp_path / "metadata.json"
+    metadata_file = tmp_path / "metadata.json"
     stats = {"total_chunks": 1, "total_files": 1, "indexed_at": "2026-02-21T14:32:00Z"}
-    file.write_text(
+    metadata_file.write_text(
         json.dumps(
             {
                 "metadata_version": "1.1.0",
-                "corpus_description": RED,
-                "taxonomy": {"a": {"values": ["b"], "description": RED}},
+                "corpus_description": RED_TEXT,
+                "taxonomy": {"a": {"values": ["b"], "description": RED_TEXT}},
                 "stats": stats,
             }
         )
     )
-    output = run_in_terminal("metadata", str(file))
+    output = run_in_terminal("metadata", str(metadata_file))
     assert "\x1b[31mred" not in output
     assert "\u202e" not in output
     assert output.count(r"\u001b[31mred\u202e\u0007") == 2

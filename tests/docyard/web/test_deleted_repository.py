@@ -1,4 +1,4 @@
-"""A repository that is deleted while it is served: each page reports this, and no internal error."""
+"""A repository that is moved away while it is served: each page reports this, and no internal error."""
 
 from __future__ import annotations
 

@@ -7,6 +7,6 @@ import sys
 from docyard.web.templates import warm_pages
 
 
-def test_warm_pages_imports_modules_and_templates() -> None:
+def test_warm_pages_imports_the_rendering_package() -> None:
     warm_pages()
     assert "workspace.rendering" in sys.modules

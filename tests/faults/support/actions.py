@@ -17,8 +17,8 @@ from workspace.edits.operation import Operation
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.errors import WorkspaceError
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import Request
-from workspace.writing.plan import Mode
+from workspace.writing.idempotency import KeyedRequest
+from workspace.writing.plan import BatchMode
 
 OLD_WORDS, NEW_WORDS = "The old words.", "The new words."
 
@@ -74,7 +74,7 @@ def write(
     """
     workspace = Workspace.open(path, durable=durable, branch=branch)
     base = base or workspace.tip()
-    request = Request(
+    request = KeyedRequest(
         batch.replace(" ", "-"), hashlib.sha256(batch.encode()).hexdigest(), lambda plan: {"key": batch}
     )
     chosen_operations = BATCHES[batch]()
@@ -82,7 +82,7 @@ def write(
     try:
         write_result = workspace.write(
             chosen_operations,
-            mode=Mode.EACH,
+            mode=BatchMode.EACH,
             tool="edit_document",
             client="faults",
             base_commit=base,

@@ -39,7 +39,7 @@ class ActionRequest:
     log: str
     point: int = 0
     fault: int = Fault.NONE
-    error: int = 0
+    error_number: int = 0
     stopped_pipe: str = os.devnull
     resume_pipe: str = os.devnull
 
@@ -59,11 +59,11 @@ class ChildResult:
 
 
 class ForkServer:
-    """The client of the server, which runs as a child process of the tests."""
+    """The client of the fork server, which runs as a child process of the tests."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self._folder = folder
-        self._number = 0
+
         self._log = folder / "log"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.support.forkserver"],
@@ -82,7 +82,7 @@ class ForkServer:
             raise AssertionError("the fork server did not start")
 
     def run(self, action: str, repository: Path, **options: Any) -> ChildResult:
-        """Run an action in a child. `options` may contain a fault: `point`, `fault` and `error`."""
+        """Run an action in a child. `options` may contain a fault: `point`, `fault` and `error_number`."""
         self.start(action, repository, **options)
         return self.finish()
 
@@ -93,7 +93,7 @@ class ForkServer:
         *,
         point: int = 0,
         fault: Fault = Fault.NONE,
-        error: int = 0,
+        error_number: int = 0,
         root: Path | None = None,
         stopped_pipe: Path | None = None,
         resume_pipe: Path | None = None,
@@ -109,7 +109,7 @@ class ForkServer:
             str(self._log),
             point,
             int(fault),
-            error,
+            error_number,
             str(stopped_pipe or os.devnull),
             str(resume_pipe or os.devnull),
         )
@@ -118,7 +118,10 @@ class ForkServer:
         self._process.stdin.flush()
 
     def finish(self) -> ChildResult:
-        """Wait for the action of `start`. Raises AssertionError if the action raised an unexpected error."""
+        """Wait for the action of `start`, and return its result.
+
+        Raises AssertionError if the action raised an unexpected error, or ended by a signal except SIGKILL.
+        """
         report = self._read_line()
         calls = shim.read_log(self._log)
         if report["signal"] not in (0, signal.SIGKILL):
@@ -216,7 +219,13 @@ def _run_action(request: ActionRequest) -> Mapping[str, object]:
 
     def arm() -> None:
         shim.arm(
-            request.root, request.point, Fault(request.fault), request.error, log, stopped_pipe, resume_pipe
+            request.root,
+            request.point,
+            Fault(request.fault),
+            request.error_number,
+            log,
+            stopped_pipe,
+            resume_pipe,
         )
 
     start = time.perf_counter()

@@ -24,12 +24,12 @@ FAULTS = {
     "disk full within a write": (Fault.SHORT, errno.ENOSPC),
 }
 MAX_CALL_COUNT_DIFFERENCE = 4
-"""A bound of the difference between the numbers of calls of two equal actions.
+"""The maximum difference between the numbers of calls of two equal actions.
 
 The id of a commit decides if its object needs a new folder.
 """
 
-parametrize_kind = pytest.mark.parametrize("kind", ["checked-out", "bare"])
+parametrize_repository_kind = pytest.mark.parametrize("repository_kind", ["checked-out", "bare"])
 
 
 def parametrize_step(*, sample_step: int, slow_step: int = 1) -> pytest.MarkDecorator:
@@ -54,7 +54,7 @@ class FaultMatrix:
         self.server = server
         self.template = template
         self.copy_path = copy_path
-        self.fault, self.error = FAULTS[fault]
+        self.fault_kind, self.error_number = FAULTS[fault]
         self.durable = durable
         self.failed_call: Call | None = None
         repo = template.copy(copy_path)
@@ -62,21 +62,23 @@ class FaultMatrix:
         assert complete_run.is_committed
         assert template.check(repo)
         self.calls: Sequence[Call] = complete_run.calls
-        """The calls of a batch without a fault. The number of a call is its point."""
+        """The calls of a batch without a fault. A fault is injected at a point, the number of a call."""
 
-    def points(self, step: int) -> list[int]:
-        """Return every `step`-th point that this fault can affect."""
+    def list_points(self, step: int) -> list[int]:
+        """Return every `step`-th call number that this fault can affect, and the last one."""
         can_affect: dict[Fault, Callable[[Call], bool]] = {
             Fault.FULL: lambda call: call.needs_space,
             Fault.SHORT: lambda call: call.name == "write",
         }
-        numbers = [call.number for call in self.calls if can_affect.get(self.fault, lambda call: True)(call)]
-        if step == 1 and self.fault not in can_affect:
+        numbers = [
+            call.number for call in self.calls if can_affect.get(self.fault_kind, lambda call: True)(call)
+        ]
+        if step == 1 and self.fault_kind not in can_affect:
             # Some commit ids need one more folder for their object, so a batch may make more calls.
             numbers += range(numbers[-1] + 1, numbers[-1] + MAX_CALL_COUNT_DIFFERENCE)
         return sorted({*numbers[::step], numbers[-1]})
 
-    def locked_points(self) -> list[int]:
+    def list_locked_points(self) -> list[int]:
         """Return the points from the first lock of Git to the last call."""
         first_lock = next(
             call for call in self.calls if call.name == "link" and call.second_path.endswith(".lock")
@@ -87,7 +89,12 @@ class FaultMatrix:
         """Run the batch in a fresh copy with a fault at a point; return the copy and the child's result."""
         repo = self.template.copy(self.copy_path)
         child_result = self.server.run(
-            "write", repo.path, point=point, fault=self.fault, error=self.error, durable=self.durable
+            "write",
+            repo.path,
+            point=point,
+            fault=self.fault_kind,
+            error_number=self.error_number,
+            durable=self.durable,
         )
         self.failed_call = next((call for call in child_result.calls if call.number == point), None)
         if self.failed_call is None:
@@ -96,10 +103,10 @@ class FaultMatrix:
             assert child_result.is_committed
         else:
             # For the same reason, fewer of the last calls may need space on a full disk.
-            is_full = self.fault in (Fault.FULL, Fault.SHORT) and child_result.is_committed
-            assert child_result.was_killed or is_full or find_refused_calls(child_result, self.error), (
-                "the shim refused no call"
-            )
+            is_full = self.fault_kind in (Fault.FULL, Fault.SHORT) and child_result.is_committed
+            assert (
+                child_result.was_killed or is_full or find_refused_calls(child_result, self.error_number)
+            ), "the shim refused no call"
         return repo, child_result
 
     def recover_and_retry(self, repo: Repo, child_result: ChildResult, refused_calls: Sequence[Call]) -> None:
@@ -131,9 +138,9 @@ class FaultMatrix:
         )
 
 
-def find_refused_calls(child_result: ChildResult, error: int) -> list[Call]:
+def find_refused_calls(child_result: ChildResult, error_number: int) -> list[Call]:
     """Return the calls that the shim refused."""
-    return [call for call in child_result.calls if call.result == f"errno {error}"]
+    return [call for call in child_result.calls if call.result == f"errno {error_number}"]
 
 
 def report_points(report_line: ReportLine, title: str, count: int, failures: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ def merge(path: Path, arm: Callable[[], None], *, theirs: str, durable: bool = F
     arm()
     try:
         merge_result = commit_merge(
-            workspace, branch, theirs, message=lambda merge: "Merge the other commit\n"
+            workspace, branch, theirs, build_message=lambda merge: "Merge the other commit\n"
         )
     except WorkspaceError as error:
         return {"committed": False, "error": error.code, "message": error.message, "fix": error.fix}

@@ -20,8 +20,8 @@ from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import ReviewDecision
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import Request, compute_digest
-from workspace.writing.plan import Mode
+from workspace.writing.idempotency import KeyedRequest, compute_call_digest
+from workspace.writing.plan import BatchMode
 
 PROPOSAL_ID = derive_id("opening")
 KEY = "action-key"
@@ -65,17 +65,17 @@ def run_proposal_action(
 def _run_action(
     workspace: Workspace, proposal_actions: ProposalActions, action_name: str, person: Actor
 ) -> None:
-    request = Request(KEY, compute_digest("edit_document", {}), lambda plan: {})
+    request = KeyedRequest(KEY, compute_call_digest("edit_document", {}), lambda plan: {})
     operations = [make_append("A proposed text.", "specs/api.md", "calls")]
     match action_name:
         case "open":
             proposal_actions.open("Say more", "Why.", AGENT_ACTOR, submit=True, key=KEY)
         case "write":
             proposal_actions.open_branch(PROPOSAL_ID).write(
-                operations, mode=Mode.EACH, tool="edit_document", client="an agent", request=request
+                operations, mode=BatchMode.EACH, tool="edit_document", client="an agent", request=request
             )
         case "propose":
-            proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH, request=request)
+            proposal_actions.propose(operations, AGENT_ACTOR, mode=BatchMode.EACH, request=request)
         case "comment":
             proposal_actions.comment(
                 PROPOSAL_ID, AGENT_ACTOR, "Why?", file="specs/api.md", slug="calls", key=KEY
@@ -84,5 +84,5 @@ def _run_action(
             proposal_actions.review(PROPOSAL_ID, person, ReviewDecision.APPROVE, key=KEY)
         case "merge":
             proposal_actions.merge(PROPOSAL_ID, person, key=KEY)
-        case _:
+        case _:  # "refresh", or "forward": a refresh of a proposal without commits, which fast-forwards
             proposal_actions.refresh(PROPOSAL_ID, AGENT_ACTOR, key=KEY)

@@ -17,7 +17,7 @@ from tests.repositories import Repo
 STAGED, EDITED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
 UNTRACKED: Mapping[str, str] = {"notes.txt": "A person's notes.\n", "guides/nested/draft.md": "A draft.\n"}
 STATUS = " M person.md\nM  staged.md\n?? guides/nested/draft.md\n?? notes.txt\n"
-"""The uncommitted changes of a user in the work tree, which must be preserved."""
+"""The output of `git status --porcelain` for a user's uncommitted changes, which must be preserved."""
 
 
 class WrongState(AssertionError):
@@ -155,7 +155,10 @@ def check_no_leftovers(git_dir: Path) -> None:
 
 
 def check_reflog(log: Path, tip: str | None) -> None:
-    """Raise WrongState unless each line starts at the previous line's commit, and the last ends at `tip`."""
+    """Raise WrongState unless each of at most three lines starts at the previous line's commit.
+
+    The last line must end at `tip`, unless `tip` is None.
+    """
     lines = log.read_text().splitlines()
     moves = [line.split("\t")[0].split()[:2] for line in lines]
     is_chain = all(old[1] == new[0] for old, new in itertools.pairwise(moves))

@@ -1,4 +1,5 @@
-/* Counts the calls of a process that change files in one folder, and causes a fault at one of them.
+/* Counts the calls of a process that change files in one folder, and causes a fault at one of them, or from
+ * one of them on.
  *
  * The library is loaded with LD_PRELOAD, and counts calls after faults_arm(). The fault `mode` occurs at call
  * number `point`. The log contains each call: number, name, result, inode, size before, path, second path.
@@ -26,7 +27,7 @@ enum mode { COUNT, KILL, FAIL, FULL, STOP, SHORT };
 
 static char root[PATH_MAX];
 static size_t root_length;
-static long point, number;
+static long point, call_count;
 static enum mode mode;
 static int error_number, log_fd, stopped_fd, resume_fd;
 
@@ -44,7 +45,7 @@ void faults_arm(const char *folder, long call_number, int fault_mode, int error,
 {
     strncpy(root, folder, sizeof root - 1);
     root_length = strlen(root);
-    number = 0;
+    call_count = 0;
     point = call_number;
     mode = fault_mode;
     error_number = error;
@@ -56,7 +57,7 @@ void faults_arm(const char *folder, long call_number, int fault_mode, int error,
 long faults_disarm(void)
 {
     root_length = 0;
-    return number;
+    return call_count;
 }
 
 #define REAL(type, name, ...)         \
@@ -124,12 +125,12 @@ static int apply_fault(struct call *call)
     char byte = '.';
     if (!call->is_watched)
         return 0;
-    call->number = ++number;
-    if (mode == FULL && number >= point && call->needs_space) {
+    call->number = ++call_count;
+    if (mode == FULL && call_count >= point && call->needs_space) {
         errno = ENOSPC;
         return 1;
     }
-    if (number != point)
+    if (call_count != point)
         return 0;
     if (mode == KILL) {
         write_log(call, "killed");
@@ -182,7 +183,7 @@ ssize_t write(int fd, const void *data, size_t size)
     int is_failed;
     begin_call(&call, "write", 1, fd, NULL);
     is_failed = apply_fault(&call);
-    if (call.is_watched && mode == SHORT && number == point) {
+    if (call.is_watched && mode == SHORT && call_count == point) {
         size /= 2;
         mode = FULL;
         point++;

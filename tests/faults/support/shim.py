@@ -17,12 +17,12 @@ SOURCE = Path(__file__).with_name("shim.c")
 class Fault(enum.IntEnum):
     """The fault at the chosen call, in the order of `enum mode` in `shim.c`."""
 
-    NONE = 0
-    KILL = 1
-    FAIL = 2
-    FULL = 3
-    STOP = 4
-    SHORT = 5
+    NONE = 0  # only count the calls
+    KILL = 1  # kill the process before the call
+    FAIL = 2  # refuse the call with an error number
+    FULL = 3  # refuse each call from then on that needs disk space
+    STOP = 4  # stop before the call until a byte arrives from the resume pipe
+    SHORT = 5  # write half of the data, and then act as FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ def compile_shim(folder: Path) -> Path:
 
 
 def arm(
-    root: str, point: int, fault: Fault, error: int, log: int, stopped_pipe: int, resume_pipe: int
+    root: str, point: int, fault: Fault, error_number: int, log: int, stopped_pipe: int, resume_pipe: int
 ) -> None:
     """Start to count calls in this process. `log` and the two pipes are open file descriptors."""
     ctypes.CDLL(None).faults_arm(
-        root.encode(), ctypes.c_long(point), int(fault), error, log, stopped_pipe, resume_pipe
+        root.encode(), ctypes.c_long(point), int(fault), error_number, log, stopped_pipe, resume_pipe
     )
 
 

@@ -79,7 +79,7 @@ def sync(
 
 
 def _run_call(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
-    """Replace `RemoteProcess.run` in this process, so that faults also hit the calls of the exchange."""
+    """Run a call of an exchange in this process, where faults hit it. Replaces `RemoteProcess.run`."""
     call_result = remote_process._run_call(process._repository, peer, call, partial(_ignore_progress))
     if isinstance(call_result, remote_process._CallFailure):
         raise call_result.error

@@ -25,12 +25,16 @@ def key() -> bytes:
 
 @pytest.fixture
 def artifact_folder(tmp_path: Path) -> Path:
+    """Return the folder to which `commit_and_build` writes the artifact."""
     return tmp_path / "site"
 
 
 @pytest.fixture
 def commit_and_build(repo: Repo, artifact_folder: Path, key: bytes) -> BuildArtifact:
-    """Return a function that commits files, builds their sealed artifact, and returns the commit."""
+    """Return a function that commits files, builds their artifact, and returns the commit.
+
+    The artifact is sealed, unless the function is called with `key=None`.
+    """
 
     def build(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
         commit = repo.commit(files)
@@ -43,6 +47,6 @@ def commit_and_build(repo: Repo, artifact_folder: Path, key: bytes) -> BuildArti
 
 @pytest.fixture
 def artifact(commit_and_build: BuildArtifact, artifact_folder: Path) -> Path:
-    """Return a sealed artifact of the guides."""
+    """Build a sealed artifact of the guides, and return its folder."""
     commit_and_build()
     return artifact_folder

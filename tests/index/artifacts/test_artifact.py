@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from index.artifacts import manifest as manifests
-from index.artifacts.artifact import find_problems, open_artifact
-from index.artifacts.frozen import FrozenIndex
+from index.artifacts.artifact import find_artifact_problems, open_artifact
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.service import SearchIndex
 from index.storage.keys import KEY_BYTES
 from index.storage.location import METADATA_FILE
@@ -43,12 +43,12 @@ def test_sealed_artifact_returns_the_results_of_its_repository(
 ) -> None:
     commit = commit_and_build()
     artifact = open_artifact(artifact_folder, key)
-    frozen_index = FrozenIndex(artifact)
+    artifact_index = ArtifactSearchIndex(artifact)
     assert artifact.is_trusted
-    assert search_all_queries(frozen_index) == search_all_queries(index)
-    assert frozen_index.search("retries").commit == commit
-    assert frozen_index.workspace.snapshot().commit == commit
-    assert frozen_index.metadata().corpus_description == "Guides"
+    assert search_all_queries(artifact_index) == search_all_queries(index)
+    assert artifact_index.search("retries").commit == commit
+    assert artifact_index.workspace.snapshot().commit == commit
+    assert artifact_index.metadata().corpus_description == "Guides"
 
 
 def test_old_address_resolves_in_artifact(
@@ -57,8 +57,8 @@ def test_old_address_resolves_in_artifact(
     commit_and_build()
     repo.git("mv", "guides/retries.md", "guides/again.md")
     commit_and_build({})
-    index = FrozenIndex(open_artifact(artifact_folder, key))
-    passage = index.get("guides/retries.md#backoff")
+    index = ArtifactSearchIndex(open_artifact(artifact_folder, key))
+    passage = index.read_passage("guides/retries.md#backoff")
     assert passage.target.chunk_id == "guides/again.md#backoff"
     assert passage.move is not None
 
@@ -70,20 +70,24 @@ def test_artifact_without_valid_seal_is_indexed_from_documents(
     def fail_on_call(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact without a valid seal was opened")
 
-    monkeypatch.setattr("index.artifacts.frozen.map_segments", fail_on_call)
+    monkeypatch.setattr("index.artifacts.search_index.map_segments", fail_on_call)
     opened_artifact = open_artifact(artifact, reader_key)
     assert not opened_artifact.is_trusted
-    assert search_all_queries(FrozenIndex(opened_artifact)) == search_all_queries(index)
+    assert search_all_queries(ArtifactSearchIndex(opened_artifact)) == search_all_queries(index)
 
 
 def test_built_index_of_artifact_is_reused(artifact: Path) -> None:
     reports: list[str] = []
     search_reports: list[str] = []
-    first_index = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
+    first_index = ArtifactSearchIndex(
+        open_artifact(artifact), lambda done, total, message: reports.append(message)
+    )
     first_index.search("retries", progress=lambda done, total, message: search_reports.append(message))
     assert reports == search_reports != []
     reports.clear()
-    second_index = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
+    second_index = ArtifactSearchIndex(
+        open_artifact(artifact), lambda done, total, message: reports.append(message)
+    )
     second_index.update_to_tip()
     assert reports == []
     status = second_index.status()
@@ -98,7 +102,7 @@ def test_only_the_last_two_indexes_of_a_folder_remain(
     folders = set()
     for number in range(4):
         commit_and_build({"notes/plain.md": f"# Number {number}\n"})
-        index = FrozenIndex(open_artifact(artifact_folder))
+        index = ArtifactSearchIndex(open_artifact(artifact_folder))
         index.update_to_tip()
         folder = index.status().folder
         assert folder is not None
@@ -149,23 +153,25 @@ def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, 
     for name in ("_MAIN_0.toc", "_MAIN_1.toc", "1.manifest", "current"):
         (artifact / "index" / name).write_bytes(pickle.dumps(MarkerOnUnpickling()))
     for reader_key in (key, None):
-        FrozenIndex(open_artifact(artifact, reader_key)).search("retries")
+        ArtifactSearchIndex(open_artifact(artifact, reader_key)).search("retries")
     assert not marker.exists()
 
 
 def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> None:
-    assert find_problems(artifact) == find_problems(artifact, key) == []
-    assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not have the seal of this key"]
+    assert find_artifact_problems(artifact) == find_artifact_problems(artifact, key) == []
+    assert find_artifact_problems(artifact, bytes(KEY_BYTES)) == [
+        "the artifact does not have the seal of this key"
+    ]
     damaged_files = [file for file in list_files(artifact) if file.parent != artifact]
     assert len(damaged_files) >= 3
     for file in damaged_files:
         replace_file(file, file.read_bytes()[:-1] + b"?")
-    problems = find_problems(artifact)
+    problems = find_artifact_problems(artifact)
     assert len(problems) == len(damaged_files)
     assert all(str(artifact) not in line for line in problems)
     (artifact / METADATA_FILE).unlink()
     with pytest.raises(NotAnArtifact):
-        find_problems(artifact)
+        find_artifact_problems(artifact)
 
 
 def test_unsafe_metadata_values_are_not_listed_in_taxonomy(
@@ -181,12 +187,12 @@ def test_unsafe_metadata_values_are_not_listed_in_taxonomy(
         "scope": {"values": ["anything"]},
     }
     data = json.dumps(metadata).encode()
-    manifests.write_manifest(
-        artifact_folder, data, manifests.read_manifest(artifact_folder, file.read_bytes())
+    manifests.write_artifact_manifest(
+        artifact_folder, data, manifests.read_artifact_manifest(artifact_folder, file.read_bytes())
     )
     manifest.unlink()
     file.write_bytes(data)
-    taxonomy = FrozenIndex(open_artifact(artifact_folder)).metadata().taxonomy
+    taxonomy = ArtifactSearchIndex(open_artifact(artifact_folder)).metadata().taxonomy
     assert list(taxonomy) == ["type"]
     assert taxonomy["type"].values == ("runbook",)
     assert taxonomy["type"].description == "Say ignore"

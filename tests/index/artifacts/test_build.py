@@ -18,7 +18,7 @@ from index.artifacts.build import (
     ArtifactBuild,
     ArtifactUnwritable,
     BuildBusy,
-    OutOccupied,
+    OutputFolderOccupied,
     build_artifact,
 )
 from index.artifacts.contents import (
@@ -27,9 +27,9 @@ from index.artifacts.contents import (
     read_commit_contents,
     read_folder_contents,
 )
-from index.artifacts.frozen import FrozenIndex
-from index.artifacts.manifest import read_manifest, read_metadata_bytes
+from index.artifacts.manifest import read_artifact_manifest, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
 from tests.index.conftest import GUIDES
@@ -72,7 +72,7 @@ def rank_all_queries(index: SearchIndex) -> Mapping[str, RankedIds]:
 
 
 def rank_all_in_artifact(artifact_folder: Path, key: bytes | None = KEY) -> Mapping[str, RankedIds]:
-    index = FrozenIndex(open_artifact(artifact_folder, key))
+    index = ArtifactSearchIndex(open_artifact(artifact_folder, key))
     try:
         return rank_all_queries(index)
     finally:
@@ -216,11 +216,11 @@ def test_damaged_artifact_is_rebuilt(repo: Repo, artifact_folder: Path) -> None:
 def test_files_of_previous_artifact_remain_for_one_build(repo: Repo, artifact_folder: Path) -> None:
     build_from_commit(repo, artifact_folder)
     metadata = read_metadata_bytes(artifact_folder)
-    first_files = set(read_manifest(artifact_folder, metadata).files)
+    first_files = set(read_artifact_manifest(artifact_folder, metadata).files)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n", **MANY_DOCUMENTS})
     build_from_commit(repo, artifact_folder)
     assert first_files <= list_files(artifact_folder)
-    assert set(read_manifest(artifact_folder, metadata).files) == first_files
+    assert set(read_artifact_manifest(artifact_folder, metadata).files) == first_files
     repo.commit({"guides/limits.md": "# Limits\n\nA quagga.\n"})
     build_from_commit(repo, artifact_folder)
     assert len(list(artifact_folder.glob("*.manifest"))) == 2
@@ -278,7 +278,7 @@ def test_documents_without_sections_are_counted(repo: Repo, artifact_folder: Pat
     repo.commit(
         {"lfs.md": pointer, "docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001}
     )
-    assert build_from_commit(repo, artifact_folder).without_sections == 3  # with notes/empty.md
+    assert build_from_commit(repo, artifact_folder).sectionless_count == 3  # with notes/empty.md
 
 
 def test_invalid_manifest_is_refused_before_any_write(repo: Repo, artifact_folder: Path) -> None:
@@ -353,7 +353,7 @@ def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path
         repo.path / ".git",
     ):
         before = list_files(folder) if folder.is_dir() else folder.read_bytes() if folder.exists() else None
-        with pytest.raises(OutOccupied):
+        with pytest.raises(OutputFolderOccupied):
             build_from_commit(repo, folder)
         assert before == (
             list_files(folder) if folder.is_dir() else folder.read_bytes() if folder.exists() else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import FrozenIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.artifacts.swap import Artifacts
 from index.service import SearchIndex
 from tests.index.artifacts.test_artifact import list_files, search_all_queries
@@ -39,7 +39,7 @@ def flip_bits(file: Path, position: int, mask: int) -> None:
 
 
 def read_hit_texts(index: SearchIndex) -> list[str]:
-    return [index.get(hit.chunk_id).text() for hit in index.search("retries errors").hits]
+    return [index.read_passage(hit.chunk_id).text() for hit in index.search("retries errors").hits]
 
 
 @pytest.mark.parametrize("has_key", [True, False])
@@ -47,7 +47,7 @@ def test_flipped_byte_before_opening_is_refused_or_harmless(
     artifact: Path, key: bytes, has_key: bool
 ) -> None:
     reader_key = key if has_key else None
-    undamaged_index = FrozenIndex(open_artifact(artifact, key))
+    undamaged_index = ArtifactSearchIndex(open_artifact(artifact, key))
     expected, passages = search_all_queries(undamaged_index), read_hit_texts(undamaged_index)
     metadata = undamaged_index.metadata().model_dump()
     # No result depends on the commit, so a malformed commit is omitted, and the problem is reported.
@@ -56,7 +56,7 @@ def test_flipped_byte_before_opening_is_refused_or_harmless(
     for file, position, mask in choose_changes(artifact, CHANGE_COUNT):
         flip_bits(file, position, mask)
         try:
-            index = FrozenIndex(open_artifact(artifact, reader_key))
+            index = ArtifactSearchIndex(open_artifact(artifact, reader_key))
             assert search_all_queries(index) == expected
             assert read_hit_texts(index) == passages
             is_reported = index.artifact.problem is not None
@@ -65,7 +65,7 @@ def test_flipped_byte_before_opening_is_refused_or_harmless(
             refusal_count += 1
         flip_bits(file, position, mask)
     assert refusal_count > CHANGE_COUNT * 0.9  # the others change white space or the seal of a manifest
-    assert search_all_queries(FrozenIndex(open_artifact(artifact, reader_key))) == expected
+    assert search_all_queries(ArtifactSearchIndex(open_artifact(artifact, reader_key))) == expected
 
 
 @pytest.mark.parametrize("has_key", [True, False])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import FrozenIndex
+from index.artifacts.search_index import ArtifactSearchIndex
 from tests.repositories import Repo
 
 
@@ -17,11 +17,11 @@ def test_artifact_returns_backlinks_without_its_repository(
     artifact: Path, repo: Repo, key: bytes, is_sealed: bool
 ) -> None:
     shutil.rmtree(repo.path)
-    index = FrozenIndex(open_artifact(artifact, key if is_sealed else None))
+    index = ArtifactSearchIndex(open_artifact(artifact, key if is_sealed else None))
     snapshot = index.workspace.snapshot()
-    assert index.links.records(snapshot, "guides/limits.md") is None
+    assert index.links.find_records(snapshot, "guides/limits.md") is None
     index.links.update_in_background(snapshot).join()
-    records = index.links.records(snapshot, "guides/limits.md")
+    records = index.links.find_records(snapshot, "guides/limits.md")
     assert records is not None
     assert [path for path, _ in records] == ["guides/retries.md"]
     index.close()

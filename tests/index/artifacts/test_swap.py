@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.artifacts.swap import Artifacts
 from index.cursors import StaleCursor
 from index.storage.location import METADATA_FILE
@@ -31,7 +31,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def search_ids(index: FrozenIndex, query: str = "zebra") -> list[str]:
+def search_ids(index: ArtifactSearchIndex, query: str = "zebra") -> list[str]:
     return [hit.chunk_id for hit in index.search(query).hits]
 
 
@@ -47,7 +47,7 @@ def test_next_call_uses_the_new_artifact(
     new_index = artifacts.get_open_index()
     assert search_ids(new_index) == ["notes/plain.md#_preamble"]
     assert new_index.search("zebra").commit == new_index.workspace.snapshot().commit == commit
-    assert "zebra" in new_index.get("notes/plain.md").text()
+    assert "zebra" in new_index.read_passage("notes/plain.md").text()
 
 
 def test_running_call_reads_only_its_artifact(
@@ -60,7 +60,7 @@ def test_running_call_reads_only_its_artifact(
     for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
     assert search_ids(served_index) == []
-    assert "Nothing of note." in served_index.get("notes/plain.md").text()
+    assert "Nothing of note." in served_index.read_passage("notes/plain.md").text()
 
 
 def test_artifact_whose_files_were_deleted_is_never_used(
@@ -125,10 +125,10 @@ def test_refused_artifact_is_reported_once_and_old_one_serves(
 
 def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None:
     artifacts = Artifacts(artifact, key)
-    assert artifacts.get_open_index().has_open_files
+    assert artifacts.get_open_index().has_all_files_open
     shutil.rmtree(artifact)
     assert search_ids(artifacts.get_open_index(), "jitter")
-    assert artifacts.get_open_index().get("guides/retries.md").text()
+    assert artifacts.get_open_index().read_passage("guides/retries.md").text()
 
 
 def test_changed_symlink_swaps_the_artifact(
@@ -152,7 +152,7 @@ def test_changed_symlink_swaps_the_artifact(
         assert artifacts.get_open_index().artifact.folder.name == name
         assert search_ids(artifacts.get_open_index())
     shutil.rmtree(releases[0])
-    assert old_index.get("notes/plain.md").text()
+    assert old_index.read_passage("notes/plain.md").text()
 
 
 def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes) -> None:
@@ -194,7 +194,7 @@ def test_concurrent_readers_see_one_artifact_per_call(
             while not stop_event.is_set():
                 index = artifacts.get_open_index()
                 for hit in index.search("number").hits:
-                    text = index.get(hit.chunk_id).text()
+                    text = index.read_passage(hit.chunk_id).text()
                     if hit.heading not in text:
                         problems.append(f"{hit.heading} is not in {text}")
                 call_count[0] += 1
@@ -213,4 +213,4 @@ def test_concurrent_readers_see_one_artifact_per_call(
         reader.join()
     assert problems == []
     assert call_count[0]
-    assert FrozenIndex(open_artifact(artifact, key)).search("number").hits
+    assert ArtifactSearchIndex(open_artifact(artifact, key)).search("number").hits

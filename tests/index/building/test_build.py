@@ -17,10 +17,10 @@ import pytest
 
 from index.building import build as building
 from index.building.build import build_in_processes
-from index.building.builder import Builder, BuiltSegments, build_segments
+from index.building.builder import BuiltSegments, SegmentBuilder, build_segments
 from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
-from index.segments.merge import merge
+from index.segments.merge import merge_segments
 from tests.index.document_sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.index.documents import make_document, make_segment
 from tests.index.segments.test_merge import are_equal
@@ -38,7 +38,7 @@ def is_complete(built_segments: BuiltSegments) -> bool:
         document.path: document.blob for document in documents if isinstance(document, UnreadableDocument)
     }
     return built_segments.unreadable == unreadable and are_equal(
-        merge([SegmentReader.of(segment) for segment in built_segments.segments]), expected
+        merge_segments([SegmentReader.of(segment) for segment in built_segments.segments]), expected
     )
 
 
@@ -52,7 +52,7 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     folder.mkdir()
-    builder = Builder(folder, max_postings=1)
+    builder = SegmentBuilder(folder, max_postings=1)
     long_word = "word" * 300_000
     for number in range(3):
         builder.add(make_document(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))

@@ -105,7 +105,7 @@ def test_over_a_third_of_changed_documents_and_over_the_limit_require_a_rebuild(
 ) -> None:
     repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})
     assert find_updated_paths(repo, base_commit) == ["a.md", "guides/limits.md", "notes/plain.md"]
-    monkeypatch.setattr(difference_module, "_MAX_INCREMENTAL", 2)
+    monkeypatch.setattr(difference_module, "_MAX_INCREMENTAL_DOCUMENTS", 2)
     assert diff_from_commit(repo, base_commit) is None
 
 
@@ -126,7 +126,7 @@ def collect_sections(index: SearchIndex) -> tuple[object, object]:
     """Return each section with its values, and the values of each key with their counts."""
     hits = index.search("common", limit=50).hits
     return sorted((hit.chunk_id, tuple(hit.metadata.items())) for hit in hits), {
-        key: dict(values) for key, values in index.values().items()
+        key: dict(values) for key, values in index.count_taxonomy_values().items()
     }
 
 

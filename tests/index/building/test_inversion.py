@@ -195,7 +195,7 @@ def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
         np.array([0, 1, max_number], np.uint32),
         np.array([max_number, 0, max_number], np.uint32),
     )
-    packed_postings = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
+    packed_postings = inversion.pack_postings(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
     assert inversion.unpack_terms(packed_postings).tolist() == terms.tolist()
     assert inversion.unpack_sections(packed_postings).tolist() == sections.tolist()
     assert inversion.unpack_weights(packed_postings).tolist() == [1, 254, MAX_WEIGHT]

@@ -70,7 +70,7 @@ def test_each_live_document_is_reused_once() -> None:
 
 
 def test_large_segment_with_few_needed_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 10)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", 10)
     documents = [make_document(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     segment_reader = SegmentReader.of(make_segment(documents))
     few_blobs = {document.path: document.blob for document in documents[:4]}
@@ -104,7 +104,7 @@ def test_small_segments_are_merged_without_deleted_documents() -> None:
 
 
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 2)
+    monkeypatch.setattr(overlays, "MAX_SMALL_OVERLAY_SECTIONS", 2)
     segment_reader = SegmentReader.of(make_segment([DOCUMENTS["a.md"], DOCUMENTS["c.md"]]), [0])
     segment_readers, _ = index_documents([segment_reader], [DOCUMENTS["b.md"]])
     assert segment_readers[0] is segment_reader

@@ -84,7 +84,7 @@ def _square_with_data(killer: object, data: bytes, block: int) -> int:
 
 
 def test_worker_killed_while_receiving_work_loses_no_block() -> None:
-    """Send more data than the pipe buffer of a process that does not read."""
+    """Send more data than fits into a pipe, to a process that is killed before it has read all."""
     work = partial(_square_with_data, _KillOnUnpickling(), bytes(1_000_000))
     assert sorted(process_map(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
 

@@ -19,11 +19,11 @@ TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), 
 
 
 def read_terms(
-    tested_vocabulary: Vocabulary, raw_tokens: list[bytes], *, stop_words: bool
+    tested_vocabulary: Vocabulary, raw_tokens: list[bytes], *, with_stop_words: bool
 ) -> list[list[str]]:
     """Return the terms of each raw token."""
     terms, counts = tested_vocabulary.look_up_terms(
-        tested_vocabulary.number_raw_tokens(raw_tokens), stop_words=stop_words
+        tested_vocabulary.number_raw_tokens(raw_tokens), with_stop_words=with_stop_words
     )
     keys = [
         key.removeprefix(b"\0").decode() for key in tested_vocabulary.look_up_keys(terms.astype(np.int64))
@@ -39,8 +39,8 @@ def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) ->
         raw_tokens = split_raw_tokens(texts)
         expected = [expand_raw_token(raw_token) for raw_token in raw_tokens]
         without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
-        assert read_terms(new_vocabulary, raw_tokens, stop_words=False) == without_stop_words
-        assert list(map(sorted, read_terms(new_vocabulary, raw_tokens, stop_words=True))) == list(
+        assert read_terms(new_vocabulary, raw_tokens, with_stop_words=False) == without_stop_words
+        assert list(map(sorted, read_terms(new_vocabulary, raw_tokens, with_stop_words=True))) == list(
             map(sorted, expected)
         )
 
@@ -62,14 +62,14 @@ def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_break_token_has_number_0_and_no_terms() -> None:
     new_vocabulary = Vocabulary()
     assert new_vocabulary.number_raw_tokens([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
-    assert read_terms(new_vocabulary, [BREAK], stop_words=True) == [[]]
+    assert read_terms(new_vocabulary, [BREAK], with_stop_words=True) == [[]]
 
 
 def test_field_term_differs_from_equal_text_term() -> None:
     new_vocabulary = Vocabulary()
     tag, word = (
         new_vocabulary.add_term("tags", "sdk"),
-        new_vocabulary.look_up_terms(new_vocabulary.number_raw_tokens([b"sdk"]), stop_words=False)[0],
+        new_vocabulary.look_up_terms(new_vocabulary.number_raw_tokens([b"sdk"]), with_stop_words=False)[0],
     )
     assert new_vocabulary.look_up_keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
     assert new_vocabulary.add_term("tags", "sdk") == tag
@@ -81,7 +81,9 @@ def test_concurrent_threads_get_correct_terms() -> None:
     with ThreadPoolExecutor(8) as threads:
         for raw_tokens, terms in zip(
             words,
-            threads.map(lambda raw_tokens: read_terms(new_vocabulary, raw_tokens, stop_words=False), words),
+            threads.map(
+                lambda raw_tokens: read_terms(new_vocabulary, raw_tokens, with_stop_words=False), words
+            ),
             strict=True,
         ):
             assert terms == [[raw_token.decode()] for raw_token in raw_tokens]

@@ -53,5 +53,5 @@ def test_oversized_document_may_link_to_any_path_and_lfs_pointer_to_none(repo: R
     )
     snapshot = Workspace.open(repo.path).snapshot()
     reader = LinkReader.of(snapshot)
-    assert reader.record("big.md", snapshot.documents["big.md"]).is_open
-    assert not reader.record("pointer.md", snapshot.documents["pointer.md"]).is_open
+    assert reader.read_record("big.md", snapshot.documents["big.md"]).may_link_to_any_file
+    assert not reader.read_record("pointer.md", snapshot.documents["pointer.md"]).may_link_to_any_file

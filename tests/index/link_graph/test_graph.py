@@ -53,11 +53,11 @@ def find_links(graph: LinkGraph, workspace: Workspace, commit: str | None = None
     """Return, for each document and folder, the records of the documents that link to it."""
     snapshot = workspace.snapshot(commit)
     paths = {path for document in snapshot.documents for path in (document, document.rpartition("/")[0])}
-    return {path: graph.records(snapshot, path) for path in sorted(paths)}
+    return {path: graph.find_records(snapshot, path) for path in sorted(paths)}
 
 
 def find_links_in_new_graph(workspace: Workspace, commit: str | None = None) -> dict[str, object]:
-    """Return the same records from a new graph in memory."""
+    """Return what `find_links` returns, from a new graph in memory."""
     graph = LinkGraph(workspace, IndexLocation(lambda: "memory", lambda name: []))
     with closing(graph):
         graph.update_to(workspace.snapshot(commit))
@@ -78,7 +78,7 @@ def test_graph_returns_linking_documents_and_references(graph: LinkGraph, worksp
     assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     assert find_linking_paths(graph, workspace, "docs/c.md") == ["a.md", "docs/README.md", "docs/c.md"]
     assert find_linking_paths(graph, workspace, "docs/README.md") == ["docs/README.md"]
-    records = graph.records(workspace.snapshot(), "b.md")
+    records = graph.find_records(workspace.snapshot(), "b.md")
     assert records is not None
     assert [(path, [item.destination for item in record.references]) for path, record in records] == [
         ("a.md", ["b.md#part", "docs/c.md"]),
@@ -93,13 +93,13 @@ def test_long_record_is_read_again_after_change(graph: LinkGraph, workspace: Wor
         if ending:
             repo.commit({"toc.md": (repo.path / "toc.md").read_text() + "\n" + ending})
         for _ in range(2):
-            records = dict(graph.records(workspace.snapshot(), "b.md") or [])
+            records = dict(graph.find_records(workspace.snapshot(), "b.md") or [])
             links = [item.destination for item in records["toc.md"].references]
             assert links == ["b.md"] * (150 + bool(ending))
 
 
 def test_documents_are_scanned_before_the_graph_is_built(graph: LinkGraph, workspace: Workspace) -> None:
-    assert graph.records(workspace.snapshot(), "a.md") is None
+    assert graph.find_records(workspace.snapshot(), "a.md") is None
     assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
 
 
@@ -165,7 +165,7 @@ def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Worksp
     repo.git("gc", "-q", "--prune=now")
     reopened_workspace = Workspace.open(repo.path)
     new_graph = open_graph(reopened_workspace)
-    assert new_graph.records(reopened_workspace.snapshot(), "a.md") is None
+    assert new_graph.find_records(reopened_workspace.snapshot(), "a.md") is None
     assert find_linking_paths(new_graph, reopened_workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     new_graph.update_to(reopened_workspace.snapshot())
     assert find_links(new_graph, reopened_workspace) == find_links_in_new_graph(reopened_workspace)
@@ -198,10 +198,10 @@ def test_moved_repository_reuses_its_graph_and_copy_does_not(
     repo.path.rename(tmp_path / "moved")
     moved_workspace = Workspace.open(tmp_path / "moved")
     moved_graph = open_graph(moved_workspace)
-    assert moved_graph.records(moved_workspace.snapshot(), "a.md") is not None
+    assert moved_graph.find_records(moved_workspace.snapshot(), "a.md") is not None
     shutil.copytree(tmp_path / "moved", tmp_path / "copied")
     copied_workspace = Workspace.open(tmp_path / "copied")
-    assert open_graph(copied_workspace).records(copied_workspace.snapshot(), "a.md") is None
+    assert open_graph(copied_workspace).find_records(copied_workspace.snapshot(), "a.md") is None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
@@ -229,13 +229,13 @@ def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
     workspace = Workspace.open(repo.path)
     with closing(open_graph(workspace)) as graph:
         graph.update_to(workspace.snapshot())
-        assert graph.records(workspace.snapshot(), "a.md") == []
+        assert graph.find_records(workspace.snapshot(), "a.md") == []
 
 
-def _update_repeatedly(path: Path, rounds: int) -> None:
+def _update_repeatedly(path: Path, round_count: int) -> None:
     workspace = Workspace.open(path)
     with closing(open_graph(workspace)) as graph:
-        for _ in range(rounds):
+        for _ in range(round_count):
             graph.update_to(workspace.snapshot())
 
 
@@ -258,4 +258,4 @@ def test_processes_share_one_graph(repo: Repo, workspace: Workspace) -> None:
 
 def test_background_thread_builds_the_graph(graph: LinkGraph, workspace: Workspace) -> None:
     graph.update_in_background(workspace.snapshot()).join()
-    assert graph.records(workspace.snapshot(), "a.md") is not None
+    assert graph.find_records(workspace.snapshot(), "a.md") is not None

@@ -22,7 +22,7 @@ AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
 
 
 @loop_over(
-    ("weight", "length", "mean", "expected"),
+    ("weight", "length", "average", "expected"),
     [
         (1, 1, 1.0, 25206),  # 65536 / (1 + 1.6)
         (1, 40, 40.0, 25206),
@@ -33,8 +33,8 @@ AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
         (1, 2**31, 0.25, 1),
     ],
 )
-def test_impact_equals_known_values(weight: int, length: int, mean: float, expected: int) -> None:
-    assert compute_impact(weight, length, mean) == expected
+def test_impact_equals_known_values(weight: int, length: int, average: float, expected: int) -> None:
+    assert compute_impact(weight, length, average) == expected
 
 
 @loop_over(
@@ -72,19 +72,21 @@ def test_min_score_before_title_is_lowest_that_can_reach_score(score: int) -> No
 
 
 @given(st.lists(st.tuples(st.integers(1, 255), st.integers(0, 1 << 31)), min_size=1), AVERAGES)
-def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], mean: float) -> None:
+def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], average: float) -> None:
     pairs = [(w, min(w + extra_length, (1 << 32) - 1)) for w, extra_length in items]
     weights = np.array([w for w, _ in pairs], np.uint8)
-    impacts = compute_impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
+    impacts = compute_impacts(weights, np.array([length for _, length in pairs], np.uint32), average)
     assert impacts.dtype == np.uint16
-    assert impacts.tolist() == [compute_impact(w, length, mean) for w, length in pairs]
+    assert impacts.tolist() == [compute_impact(w, length, average) for w, length in pairs]
 
 
 @given(st.integers(1, 255), st.integers(0, 10**9), AVERAGES)
-def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra_length: int, mean: float) -> None:
+def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra_length: int, average: float) -> None:
     length = w + extra_length
-    exact_impact = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
-    impact = compute_impact(w, length, mean)
+    exact_impact = (
+        65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(average)))
+    )
+    impact = compute_impact(w, length, average)
     assert abs(impact - max(exact_impact, Fraction(1))) <= Fraction(501, 1000)
     assert 1 <= impact <= 65331
 

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.ranking.evaluation import (
-    MAX_FULL_SCORING,
+    MAX_FULLY_SCORED_SECTIONS,
     PEAK_COUNT,
     Mask,
     WeightedTerm,
     evaluate,
     intersect,
     make_postings,
-    score,
+    score_sections,
 )
 from tests.loops import loop_over
 
 SectionScores = list[tuple[int, int]]
-PRUNED_SIZE = MAX_FULL_SCORING + 1
+PRUNED_SIZE = MAX_FULLY_SCORED_SECTIONS + 1
 """A number of sections above the maximum for full scoring, so that such a segment is pruned."""
 
 
@@ -114,7 +114,7 @@ def test_query_without_terms_returns_no_results() -> None:
 def test_score_of_given_sections_equals_sum_of_impacts(terms: list[WeightedTerm], numbers: set[int]) -> None:
     section_numbers = sorted(numbers)
     scores = sum_impacts(terms)
-    assert score(terms, np.array(section_numbers, np.uint32)).scores.tolist() == [
+    assert score_sections(terms, np.array(section_numbers, np.uint32)).scores.tolist() == [
         scores.get(number, 0) for number in section_numbers
     ]
 

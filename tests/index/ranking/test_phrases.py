@@ -15,14 +15,14 @@ from index.phrases import (
     find_required_terms,
     make_phrase_filter,
     make_phrase_weigher,
-    split_words,
+    split_phrase_words,
 )
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
 def phrase_occurs(phrase: str, text: str, heading: str = "") -> bool:
-    return Phrases.of([split_words(phrase)]).occur_in(heading, text.encode())
+    return Phrases.of([split_phrase_words(phrase)]).occur_in(heading, text.encode())
 
 
 @loop_over(
@@ -91,7 +91,7 @@ def test_all_phrases_must_occur() -> None:
 
 
 def test_phrase_of_combining_marks_matches_any_text() -> None:
-    assert Phrases.of([split_words("\u0301")]).occur_in("", b"text")
+    assert Phrases.of([split_phrase_words("\u0301")]).occur_in("", b"text")
 
 
 def test_invalid_utf8_separates_words_of_phrase() -> None:
@@ -130,7 +130,7 @@ def test_phrase_weight_counts_occurrences_and_doubles_the_heading(
     phrase: str, text: str, weight: int
 ) -> None:
     record = SectionRecord("a.md", "h", "0" * 40, 0, 0, 5, 20, 1, 3, "Head line", ("Head line",), {}, 1, 1)
-    assert make_phrase_weigher(split_words(phrase), lambda _: text.encode())(record) == weight
+    assert make_phrase_weigher(split_phrase_words(phrase), lambda _: text.encode())(record) == weight
 
 
 @loop_over(
@@ -150,7 +150,7 @@ def test_phrase_weight_counts_occurrences_and_doubles_the_heading(
 def test_only_short_phrases_with_a_word_other_than_stop_words_can_be_scored(
     phrase: str, expected: bool
 ) -> None:
-    assert can_be_scored(split_words(phrase)) is expected
+    assert can_be_scored(split_phrase_words(phrase)) is expected
 
 
 @loop_over(
@@ -169,7 +169,7 @@ def test_only_short_phrases_with_a_word_other_than_stop_words_can_be_scored(
     ],
 )
 def test_phrase_requires_terms_of_its_complete_words(phrase: str, terms: tuple[str, ...]) -> None:
-    assert find_required_terms(split_words(phrase)) == terms
+    assert find_required_terms(split_phrase_words(phrase)) == terms
 
 
 USUAL_WORDS = [
@@ -218,14 +218,14 @@ def texts_with_phrase(draw: st.DrawFn) -> tuple[str, str]:
 @given(texts_with_phrase())
 def test_text_with_phrase_contains_its_required_terms(text_and_phrase: tuple[str, str]) -> None:
     text, phrase = text_and_phrase
-    words = split_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
+    words = split_phrase_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
     assert Phrases.of([words]).occur_in("", text.encode())
     assert set(find_required_terms(words)) <= count_text_terms(text).keys()
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_heading_matches_each_phrase_of_itself(first_text: str, second_text: str) -> None:
-    words = split_words(second_text)
+    words = split_phrase_words(second_text)
     text = f"{first_text} {' '.join(words)} {first_text}"
     assert Phrases.of([words]).occur_in(text, b"")
     if all(word.isascii() for word in words):
@@ -248,7 +248,7 @@ def test_phrase_occurs_where_splitting_the_full_text_finds_it(
     words: list[str], text: str, heading: str
 ) -> None:
     phrase = " ".join(words)
-    phrase_words = split_words(phrase)
+    phrase_words = split_phrase_words(phrase)
     for body in (text, f"{text}\n{phrase}", f"x{phrase}, {text} {phrase}\n{text}"):
         expected = _pad_words(" ".join(phrase_words)) in _pad_words(body) or _pad_words(
             " ".join(phrase_words)

@@ -21,8 +21,8 @@ from index.ranking.segment_groups import Statistics
 from index.segments.generation import SegmentReader
 from tests.example_counts import scale_examples
 from tests.index.documents import (
+    PATH_FILTERS,
     PATHS,
-    PATTERNS,
     TERMS,
     WORDS,
     GrowingIndex,
@@ -46,7 +46,7 @@ class RankedPage(NamedTuple):
     is_partial: bool
 
 
-def find_expected(
+def find_expected_page(
     entry_lists: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int
 ) -> RankedPage:
     results, is_partial = rank(
@@ -56,7 +56,7 @@ def find_expected(
     return RankedPage(hits, len(results) > offset + limit, is_partial)
 
 
-def find_hits(
+def find_page(
     documents: Mapping[str, IndexedDocument], statistics: Statistics, query: Query, offset: int, limit: int
 ) -> RankedPage:
     def read(record: SectionRecord) -> bytes:
@@ -67,7 +67,7 @@ def find_hits(
         query,
         offset=offset,
         limit=limit,
-        required=[term for phrase in query.phrases for term in find_required_terms(phrase)],
+        required_terms=[term for phrase in query.phrases for term in find_required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         scored_phrases=[
             ScoredPhrase(find_required_terms(words), make_phrase_weigher(words, read))
@@ -83,11 +83,11 @@ def find_hits(
     ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
 def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score all segments in one group or in several, or with pruning: each, or the joined large ones."""
-    full_scoring, large_segment = request.param
+    """Score segments in full, in one or more groups; or prune each segment, or the joined large ones."""
+    max_full_scoring, max_small_sections = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
-        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large_segment)
+        monkeypatch.setattr(f"{module}.MAX_FULLY_SCORED_SECTIONS", max_full_scoring)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SEGMENT_SECTIONS", max_small_sections)
 
 
 @pytest.fixture(params=[16, 1], ids=["usual limit", "limit of one term"])
@@ -118,7 +118,7 @@ def test_results_after_edits_and_merges_equal_reference_engine(seed: int) -> Non
         for _ in range(8):
             query, limit = make_random_query(rng), rng.choice((1, 3, 10, 50, 60))
             offset = rng.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
-            assert find_hits(index.documents, statistics, query, offset, limit) == find_expected(
+            assert find_page(index.documents, statistics, query, offset, limit) == find_expected_page(
                 entries, query, offset, limit
             )
 
@@ -126,8 +126,8 @@ def test_results_after_edits_and_merges_equal_reference_engine(seed: int) -> Non
 def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
-    monkeypatch.setattr("tests.index.reference.MAX_READ", 6)
+    monkeypatch.setattr("index.ranking.results.MAX_VERIFIED_SECTIONS", 6)
+    monkeypatch.setattr("tests.index.reference.MAX_READ_SECTIONS", 6)
     rng = Random(5)
     index = GrowingIndex()
     for _ in range(3):
@@ -137,8 +137,8 @@ def test_results_equal_reference_engine_with_low_limit_of_phrase_checks(
     partial_flags = set()
     for _ in range(150):
         query = replace(make_random_query(rng), scored_phrases=rng.choice(PHRASES))
-        results = find_hits(index.documents, statistics, query, 0, 60)
-        assert results == find_expected(entries, query, 0, 60)
+        results = find_page(index.documents, statistics, query, 0, 60)
+        assert results == find_expected_page(entries, query, 0, 60)
         partial_flags.add(results.is_partial)
     assert partial_flags == {True, False}
 
@@ -167,7 +167,7 @@ COMMITS = st.lists(
 QUERIES = st.builds(
     Query,
     st.dictionaries(st.sampled_from(TERMS), st.integers(1, 3), min_size=1),
-    path=st.none() | st.sampled_from(PATTERNS),
+    path=st.none() | st.sampled_from(PATH_FILTERS),
 )
 
 
@@ -182,9 +182,9 @@ def test_results_of_any_commits_equal_reference_engine(
         index.change(make_document(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
     entries = [make_entries(document) for document in index.documents.values()]
-    assert find_hits(
+    assert find_page(
         index.documents, Statistics(open_section_reader(index.segment_readers)), query, offset, limit
-    ) == find_expected(entries, query, offset, limit)
+    ) == find_expected_page(entries, query, offset, limit)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import numpy as np
 
 from index.segments.generation import SegmentReader
 from index.segments.merge import (
-    MAX_SMALL_SECTIONS,
+    MAX_MERGED_SEGMENT_SECTIONS,
     MAX_SMALL_SEGMENTS,
     SectionCounts,
     choose_segments,
     compact_segments,
-    merge,
+    merge_segments,
 )
 from index.segments.segment import Segment
 from tests.index.documents import GrowingIndex, make_document, make_random_document, make_segment
@@ -40,10 +40,10 @@ def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
             (make_random_document(rng, path, rng.randrange(6)) for path in changed_paths[:4]),
             changed_paths[4:],
         )
-    assert are_equal(merge(index.segment_readers), make_segment(index.documents.values()))
+    assert are_equal(merge_segments(index.segment_readers), make_segment(index.documents.values()))
     first = rng.randrange(len(index.segment_readers))
     index.merge(slice(first, first + 2))
-    assert are_equal(merge(index.segment_readers), make_segment(index.documents.values()))
+    assert are_equal(merge_segments(index.segment_readers), make_segment(index.documents.values()))
 
 
 @loop_over("seed", range(6))
@@ -59,7 +59,7 @@ def test_values_count_only_live_documents(seed: int) -> None:
         for key in ("type", "tags", "none"):
             value_counts: Counter[str] = Counter()
             for segment_reader in index.segment_readers:
-                value_counts.update(segment_reader.values(key))
+                value_counts.update(segment_reader.get_value_counts(key))
             documents = index.documents.values()
             assert value_counts == Counter(
                 value
@@ -73,7 +73,7 @@ def test_merge_drops_terms_of_deleted_sections() -> None:
     segment_reader = SegmentReader.of(
         make_segment([make_document("a.md", "# Zebra\n", tags=["t"]), make_document("b.md", "# Yak\n")])
     )
-    merged_segment = merge([segment_reader.with_dead_documents([0])])
+    merged_segment = merge_segments([segment_reader.with_dead_documents([0])])
     assert merged_segment.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
     assert merged_segment.document_count == merged_segment.size == 1
 
@@ -114,7 +114,7 @@ def test_few_segments_are_not_merged() -> None:
 
 def test_small_segments_of_similar_size_are_merged() -> None:
     sizes = [
-        SectionCounts(MAX_SMALL_SECTIONS, 0),
+        SectionCounts(MAX_MERGED_SEGMENT_SECTIONS, 0),
         SectionCounts(9, 0),
         SectionCounts(900, 0),
         SectionCounts(20, 3),
@@ -133,20 +133,22 @@ def test_mostly_deleted_segments_of_any_size_are_rewritten() -> None:
 
 def test_number_of_small_segments_stays_within_limit() -> None:
     sizes = [SectionCounts(16 * 3**power, 0) for power in range(12)]
-    small_numbers = [number for number, size in enumerate(sizes) if size.live_count <= MAX_SMALL_SECTIONS]
+    small_numbers = [
+        number for number, size in enumerate(sizes) if size.live_count <= MAX_MERGED_SEGMENT_SECTIONS
+    ]
     chosen_numbers = choose_segments(sizes)
     assert chosen_numbers < set(small_numbers)
     assert len(small_numbers) - len(chosen_numbers) + 1 <= MAX_SMALL_SEGMENTS
 
 
-@loop_over("commits", [300, 1000])
-@loop_over("base", [[14_000], [80_000, 80_000]])
-def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -> None:
+@loop_over("commit_count", [300, 1000])
+@loop_over("base_sizes", [[14_000], [80_000, 80_000]])
+def test_few_segments_remain_after_many_commits(base_sizes: list[int], commit_count: int) -> None:
     """Check also that merges copy fewer than twelve times as many sections as the commits add."""
     rng = Random(1)
-    sizes = [SectionCounts(live, 0) for live in base]
+    sizes = [SectionCounts(live, 0) for live in base_sizes]
     copied_count = added_count = 0
-    for _ in range(commits):
+    for _ in range(commit_count):
         old_number = rng.choices(range(len(sizes)), [size.live_count for size in sizes])[0]
         new_size = min(rng.choice((1, 5, 10, 40)), sizes[old_number].live_count)
         sizes[old_number] = SectionCounts(

@@ -12,7 +12,7 @@ import pytest
 from index.analysis.terms import weigh_section_terms
 from index.documents import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
-from index.segments.segment import Segment, file_name
+from index.segments.segment import Segment, make_file_name
 from index.storage.manifest import FileStamp, IndexDamaged
 from tests.index.documents import PATHS, make_document, make_random_document, make_segment
 from tests.loops import loop_over
@@ -181,7 +181,7 @@ def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
         assert np.array_equal(array, saved_segment.arrays[name])
     assert memory_segment.stamp is memory_segment.checksum is None
     assert memory_segment.is_untouched()
-    file = tmp_path / file_name(saved_segment.id)
+    file = tmp_path / make_file_name(saved_segment.id)
     assert saved_segment.stamp == FileStamp.of(file)
     assert saved_segment.is_untouched()
     data = file.read_bytes()

@@ -13,7 +13,13 @@ from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
-from index.storage.manifest import FileStamp, IndexDamaged, Manifest, read_manifest, write_manifest
+from index.storage.manifest import (
+    FileStamp,
+    IndexDamaged,
+    IndexManifest,
+    read_index_manifest,
+    write_index_manifest,
+)
 from tests.index.documents import make_document, make_segment
 
 
@@ -41,16 +47,19 @@ def make_state(segment_readers: Iterable[SegmentReader], commit: str = "c0ffee")
 
 
 def commit_segments(
-    store: Store, previous: IndexSnapshot | None, segment_readers: Iterable[SegmentReader], name: str = "one"
+    store: Store,
+    previous: IndexSnapshot | None,
+    segment_readers: Iterable[SegmentReader],
+    commit: str = "one",
 ) -> IndexSnapshot:
     segment_readers = list(segment_readers)
-    return store.commit(previous, segment_readers, make_state(segment_readers, name))
+    return store.commit(previous, segment_readers, make_state(segment_readers, commit))
 
 
-def list_paths(generation: IndexSnapshot) -> list[str]:
+def list_paths(snapshot: IndexSnapshot) -> list[str]:
     return sorted(
         segment_reader.segment.path(document)
-        for segment_reader in generation.segment_readers
+        for segment_reader in snapshot.segment_readers
         for document in range(segment_reader.segment.document_count)
         if document not in segment_reader.dead_documents
     )
@@ -183,25 +192,25 @@ def test_reader_survives_concurrent_deletion_of_old_files(
     """Delete the files of a manifest after a reader has read it and before the reader opens the files."""
     store = Store(folder)
     first_snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
-    check = Manifest.check
+    verify_file = IndexManifest.verify_file
     commits = [lambda: commit_segments(store, first_snapshot, [make_segment_reader("b.md")], "two")]
 
-    def commit_before_check(manifest: Manifest, *arguments: Any) -> FileStamp:
+    def commit_before_verification(manifest: IndexManifest, *arguments: Any) -> FileStamp:
         while commits:
             commits.pop()()
-        return check(manifest, *arguments)
+        return verify_file(manifest, *arguments)
 
-    monkeypatch.setattr(Manifest, "check", commit_before_check)
+    monkeypatch.setattr(IndexManifest, "verify_file", commit_before_verification)
     assert list_paths(Store(folder).read()) == ["b.md"]
 
 
 @pytest.mark.parametrize("change", [{"chunks": 3}, {"commit": "none", "surplus": 1}])
 def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, object]) -> None:
     snapshot = commit_segments(Store(folder), None, [make_segment_reader("a.md")])
-    manifest = read_manifest(folder)
-    write_manifest(
+    manifest = read_index_manifest(folder)
+    write_index_manifest(
         folder,
-        Manifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts),
+        IndexManifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts),
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()

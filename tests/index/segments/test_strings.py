@@ -32,7 +32,11 @@ def make_pool(strings: list[bytes]) -> StringPool:
 def test_pool_returns_its_strings(strings: list[bytes]) -> None:
     string_pool = make_pool(strings)
     assert len(string_pool) == len(strings)
-    assert string_pool.all() == strings == [string_pool.raw(number) for number in range(len(string_pool))]
+    assert (
+        string_pool.get_all_bytes()
+        == strings
+        == [string_pool.get_bytes(number) for number in range(len(string_pool))]
+    )
 
 
 @given(st.sets(st.binary(max_size=3)), st.binary(max_size=3))
@@ -56,7 +60,7 @@ def test_find_among_returns_the_first_equal_string(
 @given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
 def test_strings_with_a_prefix_are_listed(strings: set[bytes], prefix: bytes) -> None:
     ascending = sorted(strings)
-    assert make_pool(ascending).find_prefix(prefix) == [
+    assert make_pool(ascending).find_strings_with_prefix(prefix) == [
         string for string in ascending if string.startswith(prefix)
     ]
 
@@ -70,10 +74,10 @@ def test_joined_and_gathered_pools_equal_plain_lists(pools: list[list[bytes]], d
         pool_arrays.append(builder.arrays())
     all_strings = [string for strings in pools for string in strings]
     joined_arrays = join_pools(pool_arrays)
-    assert StringPool(*joined_arrays).all() == all_strings
+    assert StringPool(*joined_arrays).get_all_bytes() == all_strings
     order = data.draw(st.lists(st.integers(0, len(all_strings) - 1))) if all_strings else []
     gathered_arrays = gather_strings(*joined_arrays, np.array(order, np.int64))
-    assert StringPool(*gathered_arrays).all() == [all_strings[number] for number in order]
+    assert StringPool(*gathered_arrays).get_all_bytes() == [all_strings[number] for number in order]
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5)), max_size=8))
@@ -91,7 +95,7 @@ def test_ranges_are_concatenated_in_order(starts_and_sizes: list[tuple[int, int]
 def test_encoded_strings_preserve_order_and_characters(texts: list[str]) -> None:
     assert [decode(encode(text)) for text in texts] == texts
     assert [decode(data) for data in sorted(map(encode, texts))] == sorted(texts)
-    assert [make_pool([encode(text)]).text(0) for text in texts] == texts
+    assert [make_pool([encode(text)]).get_text(0) for text in texts] == texts
 
 
 @loop_over("offsets", [[], [1], [0, 2], [0, 4]])

@@ -1,4 +1,4 @@
-"""Sources of a URL: the clone, its refs, a failed fetch, and redirects."""
+"""Sources with a URL: the clone, its refs, a failed fetch, and redirects."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_default_branch_is_cloned_and_followed(tmp_path: Path, guides: Repo, ser
     assert search(tmp_path, file, "zebra") == ["zoo.md#_preamble"]
 
 
-@pytest.mark.parametrize("form", ["tag", "commit", "branch"])
+@pytest.mark.parametrize("ref_kind", ["tag", "commit", "branch"])
 def test_ref_of_a_url_is_a_branch_a_tag_or_a_commit(
-    tmp_path: Path, guides: Repo, server_url: str, form: str
+    tmp_path: Path, guides: Repo, server_url: str, ref_kind: str
 ) -> None:
     commit = guides.head()
     guides.git("branch", "old")
     guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
-    ref = {"tag": "v1", "commit": commit, "branch": "old"}[form]
+    ref = {"tag": "v1", "commit": commit, "branch": "old"}[ref_kind]
     file = write_url_source(tmp_path, f"{server_url}/guides/.git", f'ref = "{ref}"\n')
     assert search(tmp_path, file, "zebra") == []
     assert search(tmp_path, file, "shell") == ["install.md#steps"]
@@ -170,7 +170,7 @@ def test_failed_fetch_serves_the_last_commit(tmp_path: Path, guides: Repo) -> No
 
 
 @contextmanager
-def run_answering_server(status: int, headers: dict[str, str], body: bytes = b"") -> Iterator[str]:
+def run_constant_server(status: int, headers: dict[str, str], body: bytes = b"") -> Iterator[str]:
     """Run a server that gives the same response to every request, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -197,7 +197,7 @@ def run_answering_server(status: int, headers: dict[str, str], body: bytes = b""
 
 def test_redirect_is_refused(tmp_path: Path, server_url: str) -> None:
     target = f"{server_url}/guides/.git/info/refs?service=git-upload-pack"
-    with run_answering_server(302, {"Location": target}) as url:
+    with run_constant_server(302, {"Location": target}) as url:
         [source] = open_test_sources(write_url_source(tmp_path, f"{url}/guides.git"))
         with pytest.raises(WorkspaceError):
             source.fetch(ACCESS)
@@ -205,8 +205,10 @@ def test_redirect_is_refused(tmp_path: Path, server_url: str) -> None:
 
 
 @pytest.mark.parametrize(("status", "body"), [(200, b"<html>nonsense</html>"), (500, b""), (404, b"x")])
-def test_nonsense_of_a_server_is_an_error(tmp_path: Path, guides: Repo, status: int, body: bytes) -> None:
-    with run_answering_server(status, {"Content-Type": "text/html"}, body) as url:
+def test_invalid_response_of_a_server_is_an_error(
+    tmp_path: Path, guides: Repo, status: int, body: bytes
+) -> None:
+    with run_constant_server(status, {"Content-Type": "text/html"}, body) as url:
         [source] = open_test_sources(write_url_source(tmp_path, f"{url}/guides.git"))
         with pytest.raises(WorkspaceError):
             source.fetch(ACCESS)

@@ -10,7 +10,7 @@ from index.sources.settings import (
     DEFAULT_ANSWER_TOKENS,
     InvalidSourcesFile,
     Mistake,
-    find_line,
+    find_setting_line,
     read_sources_file,
 )
 
@@ -139,6 +139,6 @@ def test_unreadable_file_returns_error(tmp_path: Path) -> None:
 
 def test_setting_in_multiline_text_is_not_its_line() -> None:
     text = '[sources.a]\ndescription = """\nref = 1\n"""\nref = 2\n'
-    assert find_line(text, ("sources", "a", "ref")) == 5
-    assert find_line(text, ("sources", "a")) == 1
-    assert find_line('sources = {a = {ref = "x"}}\n', ("sources", "a", "ref")) == 1
+    assert find_setting_line(text, ("sources", "a", "ref")) == 5
+    assert find_setting_line(text, ("sources", "a")) == 1
+    assert find_setting_line('sources = {a = {ref = "x"}}\n', ("sources", "a", "ref")) == 1

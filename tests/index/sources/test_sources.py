@@ -18,8 +18,8 @@ from index.sources.sources import (
     NamespaceRequired,
     NoNamespacesConfigured,
     Sources,
-    SourcesPlan,
-    plan_sources,
+    SourcesDifference,
+    diff_sources_files,
     search_sources,
 )
 from tests.documentation_sources import (
@@ -31,7 +31,7 @@ from tests.documentation_sources import (
 from tests.repositories import Repo
 from workspace.revisions import RefNotFound
 
-RETRY_AFTER_S = "index.sources.source._RETRY_AFTER_S"
+RETRY_AFTER_ATTRIBUTE = "index.sources.source._RETRY_AFTER_S"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def repositories(tmp_path: Path) -> tuple[Repo, Repo]:
 def sources(
     tmp_path: Path, repositories: tuple[Repo, Repo], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Sources]:
-    monkeypatch.setattr(RETRY_AFTER_S, 0.0)
+    monkeypatch.setattr(RETRY_AFTER_ATTRIBUTE, 0.0)
     opened_sources = open_test_sources(write_sources_file(tmp_path))
     yield opened_sources
     opened_sources.close()
@@ -270,8 +270,8 @@ def test_plan_and_replacement_of_the_file(tmp_path: Path, sources: Sources) -> N
     [tutorials] = sources.select("tutorials")
     text = TWO_SOURCES.replace('folder = "docs"', 'folder = "internal"') + '[sources.new]\nrepo = "guides"\n'
     content = read_sources_file(write_sources_file(tmp_path, text))
-    plan = plan_sources(sources.file, content)
-    assert plan == SourcesPlan(("new",), ("api-reference",), (), ("tutorials",))
+    plan = diff_sources_files(sources.file, content)
+    assert plan == SourcesDifference(("new",), ("api-reference",), (), ("tutorials",))
     assert sources.replace(content) == plan
     assert sources.select("tutorials") == (tutorials,)
     assert list_addresses(sources, "secret") == ["api-reference:internal/notes.md#_preamble"]

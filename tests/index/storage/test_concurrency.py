@@ -268,10 +268,10 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
 
 def test_reader_deletes_no_files(open_index: OpenIndex, repo: Repo) -> None:
     open_index().update_to_tip()
-    generation = Store(find_index_folder(repo)).read()
+    earlier_snapshot = Store(find_index_folder(repo)).read()
     (find_index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"unfinished")
     snapshot = Store(find_index_folder(repo)).read()
-    assert snapshot.state == generation.state
+    assert snapshot.state == earlier_snapshot.state
     assert (find_index_folder(repo) / "MAIN_0123456789abcdef.flat").exists()
 
 

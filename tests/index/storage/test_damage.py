@@ -15,7 +15,7 @@ import pytest
 
 from index.segments.store import Store
 from index.service import SearchIndex
-from index.storage.location import Location, make_private_folder
+from index.storage.location import IndexFolder, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
 from tests.index.index_checks import find_index_folder, find_location_folder, is_correct, list_orphans
@@ -66,8 +66,8 @@ def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
         open_index().update_to_tip()
-    for kind in (".manifest", ".flat"):
-        file, *other_files = [file for file in list_index_files(repo) if file.name.endswith(kind)]
+    for suffix in (".manifest", ".flat"):
+        file, *other_files = [file for file in list_index_files(repo) if file.name.endswith(suffix)]
         data, old_folder = file.read_bytes(), find_index_folder(repo)
         if damage == "deleted":
             file.unlink()
@@ -159,7 +159,7 @@ def test_metadata_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo)
 def test_pointer_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) -> None:
     open_index().update_to_tip()
     pointer = find_location_folder(repo) / "current"
-    file_data, location = pointer.read_bytes(), Location(find_location_folder(repo))
+    file_data, location = pointer.read_bytes(), IndexFolder(find_location_folder(repo))
     assert location.current() == find_index_folder(repo)
     for size in range(len(file_data)):
         pointer.write_bytes(file_data[:size])
@@ -171,8 +171,8 @@ def test_pointer_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) 
 
 def test_index_of_another_version_is_left_unchanged(open_index: OpenIndex, repo: Repo) -> None:
     open_index().update_to_tip()
-    version, _, rest = find_location_folder(repo).name.partition("-")
-    newer_folder = find_location_folder(repo).with_name(f"{int(version) + 1}-{rest}")
+    version, _, rest_of_name = find_location_folder(repo).name.partition("-")
+    newer_folder = find_location_folder(repo).with_name(f"{int(version) + 1}-{rest_of_name}")
     shutil.copytree(find_location_folder(repo), newer_folder)
     (newer_folder / "current").write_text("not of this version")
     before = {file: file.read_bytes() for file in newer_folder.rglob("*") if file.is_file()}

@@ -1,4 +1,4 @@
-"""The user's key: it is created once, is private, and is not read from a file that others could write."""
+"""The user's key, which is created once and only read from a private file; imports that load no engine."""
 
 from __future__ import annotations
 

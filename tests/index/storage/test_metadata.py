@@ -18,7 +18,7 @@ from index.storage.metadata import (
     InvalidMetadata,
     Metadata,
     describe_index,
-    find_problems,
+    find_metadata_problems,
     format_corpus_description,
     is_listable,
     make_facet,
@@ -212,7 +212,7 @@ def test_any_minor_version_with_unknown_fields_is_read(version: str) -> None:
     "time", ["2026-02-21T14:32:00.123Z", "2026-02-21T14:32:00+00:00", "2026-02-21T14:32Z", "20260221T143200Z"]
 )
 def test_utc_times_are_accepted(time: str) -> None:
-    assert find_problems(json.dumps(replace_value("stats.indexed_at", time)).encode()) == []
+    assert find_metadata_problems(json.dumps(replace_value("stats.indexed_at", time)).encode()) == []
 
 
 def test_integer_written_as_float_is_accepted() -> None:
@@ -314,7 +314,7 @@ def test_invalid_value_error_names_its_field(field: str, value: object) -> None:
 @loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
 def test_missing_required_field_is_reported(field: str) -> None:
     other_fields = {key: value for key, value in VALID_METADATA.items() if key != field}
-    assert [problem.field for problem in find_problems(json.dumps(other_fields).encode())] == [field]
+    assert [problem.field for problem in find_metadata_problems(json.dumps(other_fields).encode())] == [field]
 
 
 def test_every_invalid_field_is_listed() -> None:
@@ -331,7 +331,7 @@ def test_every_invalid_field_is_listed() -> None:
         "stats": {"total_chunks": -1, "indexed_at": "", "source_commit": "abc"},
         "embedding": {"provider": "p", "model": "m", "dimensions": 0},
     }
-    problems = find_problems(json.dumps(invalid_metadata).encode())
+    problems = find_metadata_problems(json.dumps(invalid_metadata).encode())
     assert [problem.field for problem in problems] == [
         "metadata_version",
         "corpus_description",
@@ -354,7 +354,7 @@ def test_every_invalid_field_is_listed() -> None:
 
 def test_control_characters_in_field_name_are_escaped() -> None:
     taxonomy: dict[str, Any] = {"\x1b[2J\u202eevil\n" + "x" * 100: {"values": []}}
-    [problem] = find_problems(json.dumps({**VALID_METADATA, "taxonomy": taxonomy}).encode())
+    [problem] = find_metadata_problems(json.dumps({**VALID_METADATA, "taxonomy": taxonomy}).encode())
     assert problem.field.isprintable()
 
 

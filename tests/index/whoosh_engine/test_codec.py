@@ -103,7 +103,7 @@ def test_terms_are_listed_in_order_field_by_field(index_snapshot: IndexSnapshot)
     with FlatIndex(index_snapshot).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
-            texts = sorted(text for terms, text in map(split_term, keys) if terms == name)
+            texts = sorted(text for field, text in map(split_term, keys) if field == name)
             assert list(reader.lexicon(name)) == texts
             for prefix in (b"", b"a", b"wo", b"\xff"):
                 terms = list(reader.expand_prefix(name, prefix))
@@ -137,8 +137,7 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 
 def test_matcher_skips_and_starts_again() -> None:
     documents = [make_document(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
-    reader = open_reader(SegmentReader.of(make_segment(documents))).leaf_readers()
-    [(leaf, _)] = reader
+    [(leaf, _)] = open_reader(SegmentReader.of(make_segment(documents))).leaf_readers()
     matcher = leaf.postings("text", "yak")
     assert list(matcher.all_ids()) == [1, 2, 4, 5, 7, 8]
     matcher.skip_to(3)

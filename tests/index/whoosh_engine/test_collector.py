@@ -115,7 +115,7 @@ def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pyt
 
 
 @pytest.mark.process
-def test_no_search_works_without_whoosh() -> None:
+def test_engine_cannot_be_imported_without_whoosh() -> None:
     code = "import sys; sys.modules['whoosh'] = None; import index.whoosh_engine.engine"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1

@@ -11,7 +11,7 @@ import pytest
 from index.documents import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse_query
-from index.ranking.results import MAX_VERIFIED
+from index.ranking.results import MAX_VERIFIED_SECTIONS
 from tests.index.documents import PATHS, make_document, make_random_document, make_random_query
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.reference import make_entries
@@ -29,7 +29,7 @@ def test_search_before_first_commit_raises_not_indexed(history: History) -> None
     assert history.state() is None
     with pytest.raises(NotIndexed):
         history.search("retry")
-    assert history.engine.values("type") == {}
+    assert history.engine.count_values("type") == {}
 
 
 def test_commit_without_documents_gives_an_empty_index(history: History) -> None:
@@ -181,7 +181,7 @@ def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
 
 
 def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
-    many_sections = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
+    many_sections = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED_SECTIONS))
     history.commit(
         make_document("a.md", many_sections), make_document("b.md", "alpha beta, " + "more words " * 20)
     )
@@ -272,12 +272,12 @@ def test_values_count_only_live_sections(history: History) -> None:
         make_document("a.md", "# A\n\n## B\n", type="guide", tags=["sdk", "net"]),
         make_document("b.md", "text", type="note", tags=["net"]),
     )
-    assert history.engine.values("type") == {"guide": 2, "note": 1}
-    assert history.engine.values("tags") == {"sdk": 2, "net": 3}
+    assert history.engine.count_values("type") == {"guide": 2, "note": 1}
+    assert history.engine.count_values("tags") == {"sdk": 2, "net": 3}
     history.commit(make_document("a.md", "# A\n", type="note"))
-    assert history.engine.values("type") == {"note": 2}
-    assert history.engine.values("tags") == {"net": 1}
-    assert history.engine.values("other") == {}
+    assert history.engine.count_values("type") == {"note": 2}
+    assert history.engine.count_values("tags") == {"net": 1}
+    assert history.engine.count_values("other") == {}
 
 
 def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) -> None:
@@ -335,7 +335,7 @@ def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
 
 
 def test_persistent_index_is_reopened_unchanged(history: History) -> None:
-    if history.name == "reference":
+    if history.engine_name == "reference":
         pytest.skip("this engine stores nothing")
     history.commit(make_document("a.md", "retry"), UnreadableDocument("b.md", BLOB))
     before, results = history.engine.state(), history.search("retry")

@@ -80,11 +80,11 @@ def search(
     ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
 def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score all segments in one group or in several, or with pruning: each, or the joined large ones."""
-    full_scoring, large_segment = request.param
+    """Score segments in full, in one or more groups; or prune each segment, or the joined large ones."""
+    max_full_scoring, max_small_sections = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
-        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large_segment)
+        monkeypatch.setattr(f"{module}.MAX_FULLY_SCORED_SECTIONS", max_full_scoring)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SEGMENT_SECTIONS", max_small_sections)
 
 
 @pytest.mark.property
@@ -138,12 +138,12 @@ def test_expansions_equal_reference_engine(seed: int) -> None:
     searcher = make_searcher(index)
     entries = [entry for document in index.documents.values() for entry in make_entries(document)]
     live_terms = {term for entry in entries for term in entry.terms}
-    nodes = ConditionTranslator(searcher.statistics, make_section_reader(index.documents), Deadline())
+    translator = ConditionTranslator(searcher.statistics, make_section_reader(index.documents), Deadline())
     for part in [
         *(HasPrefix("text", prefix, "") for prefix in ("a", "alphas", "rare", "é", "x", "snake_c", "rate")),
         *(HasSimilarWord("text", word, edits, "") for word in ("alpah", "rare", "be") for edits in (1, 2)),
     ]:
-        assert set(nodes.expand(part)) & live_terms == expand(entries, part)
+        assert set(translator.expand(part)) & live_terms == expand(entries, part)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -188,11 +188,11 @@ def test_hash_seeds_do_not_change_results() -> None:
     assert run("1") == run("2") != ""
 
 
-def make_index_of_words(count: int, stem: str = "word", parts: int = 1) -> GrowingIndex:
-    """Return an index of `count` different terms with the same prefix, in `parts` segments."""
+def make_index_of_words(count: int, stem: str = "word", segment_count: int = 1) -> GrowingIndex:
+    """Return an index of `count` different terms with the same prefix, in `segment_count` segments."""
     index = GrowingIndex()
-    for number in range(parts):
-        words = (f"{stem}{i}x" for i in range(number, count, parts))
+    for number in range(segment_count):
+        words = (f"{stem}{i}x" for i in range(number, count, segment_count))
         index.change([make_document(f"{number}.md", " ".join(words))])
     return index
 
@@ -210,10 +210,10 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
         assert error_info.value.fix.endswith(".")
 
 
-@loop_over("parts", [1, 4])
-def test_expansions_up_to_the_limit_are_searched(parts: int) -> None:
-    index = make_index_of_words(condition_nodes.MAX_EXPANSIONS, parts=parts)
-    assert len(search(make_searcher(index), index.documents, parse_query("wor*"))) == parts
+@loop_over("segment_count", [1, 4])
+def test_expansions_up_to_the_limit_are_searched(segment_count: int) -> None:
+    index = make_index_of_words(condition_nodes.MAX_EXPANSIONS, segment_count=segment_count)
+    assert len(search(make_searcher(index), index.documents, parse_query("wor*"))) == segment_count
 
 
 def test_prefix_of_very_many_terms_is_counted_without_reading_them(
@@ -294,12 +294,14 @@ def make_segment_with_empty_lists(documents: list[IndexedDocument], terms: list[
     return Segment.of(tables.arrays(), posting_lists)
 
 
-@loop_over("dead", [(), (0,)])
+@loop_over("dead_documents", [(), (0,)])
 @loop_over(
     "text",
     ["auth*", "authz", "authz AND x", "x NOT authz", "authz~1", "title:authz*", "tag:zzz", "updated:>2020"],
 )
-def test_term_without_postings_gives_results_of_reference_engine(text: str, dead: tuple[int, ...]) -> None:
+def test_term_without_postings_gives_results_of_reference_engine(
+    text: str, dead_documents: tuple[int, ...]
+) -> None:
     documents = [
         make_document("a.md", "# Author\n\nx", tags=["t"]),
         make_document("b.md", "# Author\n\nx y", tags=["t"]),
@@ -313,10 +315,12 @@ def test_term_without_postings_gives_results_of_reference_engine(text: str, dead
         b"\0\xff",
     ]
     index = GrowingIndex()
-    index.segment_readers = (SegmentReader.of(make_segment_with_empty_lists(documents, terms), dead),)
-    index.documents = {document.path: document for document in documents[len(dead) :]}
+    index.segment_readers = (
+        SegmentReader.of(make_segment_with_empty_lists(documents, terms), dead_documents),
+    )
+    index.documents = {document.path: document for document in documents[len(dead_documents) :]}
     searcher = make_searcher(index)
-    assert searcher.values("tags") == {"t": len(index.documents)}
+    assert searcher.count_values("tags") == {"t": len(index.documents)}
     assert not searcher.has_dates("updated")
     query = parse_query(text)
     hits = [path for path, _ in search(searcher, index.documents, query)]

@@ -40,24 +40,25 @@ OPERATIONS_OF_FIELDS = [
 ]
 
 
-@loop_over(("fields", "names"), OPERATIONS_OF_FIELDS)
+@loop_over(("fields", "operation_names"), OPERATIONS_OF_FIELDS)
 def test_fields_select_one_operation_or_the_error_names_the_matches(
-    fields: dict[str, object], names: list[str]
+    fields: dict[str, object], operation_names: list[str]
 ) -> None:
     entry = {"file": "api.md", **fields}
-    if len(names) == 1:
-        assert edit_operations.resolve_operation(entry) == names[0]
+    if len(operation_names) == 1:
+        assert edit_operations.resolve_operation(entry) == operation_names[0]
         return
     with pytest.raises(InvalidArguments) as error_info:
         edit_operations.resolve_operation(entry)
-    assert error_info.value.message == f"'operation' is required: the given fields match {' or '.join(names)}"
+    matches = " or ".join(operation_names)
+    assert error_info.value.message == f"'operation' is required: the given fields match {matches}"
 
 
 TYPE_NAMES: dict[object, str] = {str: "string", bool: "boolean", int: "integer", Mapping: "object"}
 
 
 def list_declared_fields(operation: Any) -> list[tuple[str, str]]:
-    """Return the fields of a class as the usage describes them."""
+    """Return the names and types of the fields of an operation's class, in the form of the usage."""
     hints = get_type_hints(operation, localns={"ClassVar": ClassVar})
     fields = []
     for field in dataclasses.fields(operation):

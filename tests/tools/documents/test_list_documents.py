@@ -93,8 +93,8 @@ def test_fields_as_json_text_are_accepted(call_tool: CallTool) -> None:
     expected = list_documents(call_tool, fields=["title", "tags"])
     assert list_documents(call_tool, fields='["title", "tags"]') == expected
     page = call_tool("list_documents", fields='["title"]', limit=1)
-    rest = call_tool("list_documents", fields=["title"], limit=1, cursor=page.data["next_cursor"])
-    assert rest.data["documents"] == [{"path": "notes/plain.md", "title": "Plain"}]
+    last_page = call_tool("list_documents", fields=["title"], limit=1, cursor=page.data["next_cursor"])
+    assert last_page.data["documents"] == [{"path": "notes/plain.md", "title": "Plain"}]
 
 
 def test_open_tasks_have_addresses_that_complete_task_accepts(call_tool: CallTool) -> None:
@@ -269,7 +269,7 @@ def test_expanded_folder_leaves_other_folders_folded(call_tool: CallTool, repo: 
 
 
 def test_cursor_within_a_folder_lists_its_other_documents(call_tool: CallTool, repo: Repo) -> None:
-    """A server of version 0.1.0 listed each document, so its pages end within folders."""
+    """Use a cursor of version 0.1.0, whose pages could end within a folder of alike documents."""
     repo.commit(dict.fromkeys(DECISIONS, DECISION))
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     cursor = write_list_cursor(DECISIONS[3], tree, [".", None, None, None])

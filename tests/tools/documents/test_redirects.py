@@ -22,7 +22,7 @@ def renaming_commit(repo: Repo) -> str:
 
 @pytest.fixture
 def retitling_commit(repo: Repo) -> str:
-    """Return the commit in which a person renames the section `tasks`."""
+    """Return the commit in which a user changes the title of the section `tasks` with Git."""
     text = (repo.path / "api.md").read_text()
     return repo.commit({"api.md": text.replace("## Tasks", "## Work to do")})
 
@@ -44,9 +44,9 @@ def test_rest_of_moved_section_is_read_at_new_path(call_tool: CallTool, repo: Re
     assert answer.data["next_step"].startswith("Use 'longer.md#body' from now on: it was moved. Read the")
     tool, fields = parse_next_call(answer)
     assert (tool, fields["file"]) == ("view_document", "longer.md")
-    rest = call_tool(tool, **fields).data
-    assert "moved_to" not in rest
-    assert f"## Body\n\n{body}".startswith(answer.data["content"] + rest["content"])
+    next_part = call_tool(tool, **fields).data
+    assert "moved_to" not in next_part
+    assert f"## Body\n\n{body}".startswith(answer.data["content"] + next_part["content"])
 
 
 def test_list_of_moved_document_shows_new_path(call_tool: CallTool, renaming_commit: str) -> None:

@@ -260,7 +260,7 @@ def test_next_step_of_batch_is_about_changed_document(call_tool: CallTool, repo:
 
 @pytest.mark.parametrize("name", ["api.md", "notes/plain.md"])
 def test_uncommitted_changes_are_not_overwritten(call_tool: CallTool, repo: Repo, name: str) -> None:
-    """The file was changed, or created again at the path of the removed document."""
+    """Change the document, or create a file at the path of the removed document, without a commit."""
     repo.git("rm", "-q", "notes/plain.md")
     changing_commit = repo.commit({"api.md": CHANGED_API})
     repo.write({name: "Mine."})

@@ -42,7 +42,7 @@ def add_comment(workspace: Workspace, proposal: str, text: str, **fields: Any) -
 
 
 def make_call(call_tool: CallTool, step: str) -> Answer:
-    """Make the call that a text of an answer names, and return its answer."""
+    """Make the call that a step of an answer names, such as its field `rest`; return the answer."""
     return call_next_step(call_tool, Answer({"next_step": step}))
 
 

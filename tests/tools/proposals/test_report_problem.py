@@ -32,6 +32,8 @@ def dispatcher(workspace: Workspace) -> ToolDispatcher:
 
 @pytest.fixture
 def report(call_tool: CallTool) -> Callable[..., Answer]:
+    """Return a function that calls `report_problem`."""
+
     def call(**arguments: object) -> Answer:
         return call_tool("report_problem", **arguments)
 
@@ -42,7 +44,11 @@ def list_comments(workspace: Workspace, proposal: str) -> list[tuple[str, str, s
     """Return the id, the file, the section and the text of each comment of a proposal."""
     threads = workspace.proposal_actions().find(proposal).content.threads
     targets = [(thread.comment, thread.comment.target) for thread in threads]
-    return [(item.id, place.path, place.slug, item.text) for item, place in targets if place is not None]
+    return [
+        (comment.id, target.path, target.slug, comment.text)
+        for comment, target in targets
+        if target is not None
+    ]
 
 
 def test_suggestion_becomes_a_submitted_proposal_of_the_section(
@@ -105,8 +111,8 @@ def test_repeated_call_reports_once(
         {"problem": "Wrong.", "suggestion": "Wait 3 seconds.", "idempotency_key": "k2"},
     ):
         first = report(address="retries.md#backoff", **arguments).data
-        again = report(address="retries.md#backoff", **arguments).data
-        assert again["proposal"] == first["proposal"]
+        retry = report(address="retries.md#backoff", **arguments).data
+        assert retry["proposal"] == first["proposal"]
     proposals = workspace.proposal_actions().list_all()
     assert len(proposals) == 2
     assert sorted(len(proposal.content.threads) for proposal in proposals) == [0, 1]

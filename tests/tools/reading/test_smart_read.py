@@ -209,9 +209,9 @@ def test_next_step_reads_at_same_ref(smart_read: CallTool, repo: Repo, dispatche
     data = smart_read("short.md", ref=first_commit).data
     assert (data["content"], data["commit"], data["ref"]) == (SHORT_TEXT, first_commit, first_commit)
     first_part = smart_read("huge.md", mode="full", ref=first_commit).data
-    rest = call_next_step(dispatcher, first_part).data
-    assert rest["commit"] == first_commit
-    assert HUGE_TEXT.startswith(first_part["content"] + rest["content"])
+    second_part = call_next_step(dispatcher, first_part).data
+    assert second_part["commit"] == first_commit
+    assert HUGE_TEXT.startswith(first_part["content"] + second_part["content"])
 
 
 def test_moved_file_is_read_at_new_path(smart_read: CallTool, repo: Repo) -> None:
@@ -232,9 +232,9 @@ def test_rest_of_moved_file_is_read_at_new_path(
     data = smart_read("huge.md", mode="full").data
     assert (data["path"], data["moved_to"]["file"], data["truncated"]) == ("giant.md", "giant.md", True)
     assert data["next_step"].startswith("Use 'giant.md' from now on: it was moved. Read the rest with ")
-    rest = call_next_step(dispatcher, data).data
-    assert (rest["path"], "moved_to" in rest) == ("giant.md", False)
-    assert HUGE_TEXT.startswith(data["content"] + rest["content"])
+    second_part = call_next_step(dispatcher, data).data
+    assert (second_part["path"], "moved_to" in second_part) == ("giant.md", False)
+    assert HUGE_TEXT.startswith(data["content"] + second_part["content"])
 
 
 def test_text_shown_in_full_counts_as_read(repo: Repo) -> None:

@@ -57,16 +57,16 @@ def repositories(tmp_path: Path) -> tuple[Repo, Repo]:
 def build_sources(
     tmp_path: Path, repositories: tuple[Repo, Repo], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], Sources]]:
-    """Return a function that opens the sources of the text of a file."""
+    """Yield a function that writes a text as the sources file, and opens its sources."""
     monkeypatch.setattr("index.sources.source._RETRY_AFTER_S", 0.0)
-    opened: list[Sources] = []
+    opened_sources: list[Sources] = []
 
     def build(text: str) -> Sources:
-        opened.append(open_test_sources(write_sources_file(tmp_path, text)))
-        return opened[-1]
+        opened_sources.append(open_test_sources(write_sources_file(tmp_path, text)))
+        return opened_sources[-1]
 
     yield build
-    for sources in opened:
+    for sources in opened_sources:
         sources.close()
 
 

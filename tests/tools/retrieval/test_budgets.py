@@ -127,10 +127,12 @@ def test_every_part_of_a_walkthrough_is_reached(server: SourcesDispatcher, max_t
     while not answer.data.get("done"):
         step = answer.data["step"]
         texts[-1] += step["content"]
-        rest = {"offset": step["offset"]} if step.get("truncated") else {}
-        if not rest:
+        offset_field = {"offset": step["offset"]} if step.get("truncated") else {}
+        if not offset_field:
             texts.append("")
-        answer = call_within(server, "get_next_step", max_tokens, handle=answer.data["handle"], **rest)
+        answer = call_within(
+            server, "get_next_step", max_tokens, handle=answer.data["handle"], **offset_field
+        )
     texts.pop()
     assert len(texts) == len(STEPS)
     for text, (title, body) in zip(texts, STEPS.items(), strict=True):

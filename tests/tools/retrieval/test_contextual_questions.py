@@ -57,7 +57,7 @@ CallTool = Callable[..., dict[str, Any]]
 
 
 def build_documents() -> dict[str, str]:
-    """Return for each topic a general document, and one for an error, for a technology and for a step.
+    """Return four documents for each topic: a general one, and one for an error, a technology and a step.
 
     The general document is the shortest, so it is the best without a context.
     """
@@ -91,7 +91,7 @@ def call(
     return call
 
 
-def rank(data: dict[str, Any], document: str) -> int:
+def find_rank(data: dict[str, Any], document: str) -> int:
     """Return the position of a document among the results."""
     return [result["document"] for result in data["sources"]].index(document)
 
@@ -100,7 +100,7 @@ def test_right_result_of_thirty_questions_moves_up(call: CallTool) -> None:
     handle = call("start_walkthrough", walkthrough="walk/all.md")["handle"]
     for topic, (message, _), (file, _) in zip(TOPICS, ERRORS, FILES, strict=True):
         question = {"query": f"set up the {topic} client options", "max_results": 20}
-        plain = call("search_documentation_contextual", **question)
+        plain_results = call("search_documentation_contextual", **question)
         cases: dict[str, dict[str, Any]] = {
             "error": {"context": {"error_message": message}},
             "technology": {"context": {"current_file": file}},
@@ -108,8 +108,11 @@ def test_right_result_of_thirty_questions_moves_up(call: CallTool) -> None:
         }
         for name, arguments in cases.items():
             document = f"{topic}/{name}.md"
-            lifted = call("search_documentation_contextual", **question, **arguments)
-            assert rank(lifted, document) < rank(plain, document), (document, arguments)
+            lifted_results = call("search_documentation_contextual", **question, **arguments)
+            assert find_rank(lifted_results, document) < find_rank(plain_results, document), (
+                document,
+                arguments,
+            )
         handle = call("get_next_step", handle=handle)["handle"]
 
 
@@ -121,6 +124,6 @@ def test_two_hundred_questions_without_context_have_the_plain_list(
     assert len(questions) == 200
     for question in questions:
         arguments = {"query": " ".join(question), "max_results": 10}
-        plain = call("search_documentation", **arguments)["sources"]
-        contextual = call("search_documentation_contextual", **arguments, context={})["sources"]
-        assert contextual == [{**result, "lifted_by": []} for result in plain], question
+        plain_results = call("search_documentation", **arguments)["sources"]
+        results = call("search_documentation_contextual", **arguments, context={})["sources"]
+        assert results == [{**result, "lifted_by": []} for result in plain_results], question

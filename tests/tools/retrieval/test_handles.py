@@ -94,13 +94,14 @@ def test_handle_of_very_long_path_and_key_is_valid(workspace: Workspace) -> None
 
 
 def change_number(text: str) -> str:
-    """Return a handle with another number of a step and the same MAC."""
+    """Return a handle with another step number and the same MAC."""
     key = load_user_key()
     values = verify_token(key, text, 6)
     values[4] = 2
-    changed = urlsafe_b64decode((other := sign_token(key, values)) + "=" * (-len(other) % 4))
+    changed_text = sign_token(key, values)
+    changed_data = urlsafe_b64decode(changed_text + "=" * (-len(changed_text) % 4))
     mac = urlsafe_b64decode(text + "=" * (-len(text) % 4))[:16]
-    return urlsafe_b64encode(mac + changed[16:]).decode().rstrip("=")
+    return urlsafe_b64encode(mac + changed_data[16:]).decode().rstrip("=")
 
 
 def test_malformed_changed_and_foreign_handles_are_refused(workspace: Workspace) -> None:

@@ -75,7 +75,7 @@ def test_single_source_needs_no_namespace(build_sources: Callable[[str], Sources
     assert data["sources"][0]["url"] == "doc:///guides/install.md#steps"
 
 
-def test_server_without_sources_answers_no_namespaces_configured(
+def test_search_is_not_offered_after_all_sources_are_removed(
     build_sources: Callable[[str], Sources],
 ) -> None:
     sources = build_sources(TWO_SOURCES)
@@ -146,14 +146,14 @@ def test_answer_fits_its_budget_and_the_rest_can_be_read(
     content, offset = result["content"], result["offset"]
     assert len(content) == offset
     while offset is not None:
-        rest = call_sources("get_doc", chunk_id=result["address"], namespace="tutorials", offset=offset)
-        [chunk] = rest.data["chunks"]
+        part = call_sources("get_doc", chunk_id=result["address"], namespace="tutorials", offset=offset)
+        [chunk] = part.data["chunks"]
         content += chunk["text"]
-        offset = rest.data.get("offset")
+        offset = part.data.get("offset")
     assert content == f"# {result['title']}\n\n{text}"
 
 
-def read_call(next_step: str) -> tuple[str, dict[str, Any]]:
+def parse_last_call(next_step: str) -> tuple[str, dict[str, Any]]:
     """Return the tool and the arguments of the call at the end of a next step."""
     text, _, arguments = next_step.partition("{")
     return text.split()[-1], json.loads("{" + arguments)
@@ -191,7 +191,7 @@ def test_missing_words_and_suggestions_explain_an_empty_answer(call_sources: Cal
     assert data["missing_words"] == ["shel", "unicorn"]
     assert (data["result_count"], data["sources"]) == (0, [])
     assert data["suggested_queries"]
-    tool, arguments = read_call(data["next_step"])
+    tool, arguments = parse_last_call(data["next_step"])
     assert call_sources(tool, **arguments).data["result_count"] > 0
 
 
@@ -207,15 +207,17 @@ def test_several_questions_are_answered_in_one_call(call_sources: CallSources) -
     assert results[1]["code"] == "EMPTY_QUERY"
     assert results[0]["sources"][0]["address"] == "install.md#steps"
     assert measure_tokens(answer.data) <= 1_000
-    both = call_sources("search_documentation", query="shell", namespace="*", operations=questions[:1])
-    assert len(both.data["batch_results"]) == 2
+    mixed_answer = call_sources(
+        "search_documentation", query="shell", namespace="*", operations=questions[:1]
+    )
+    assert len(mixed_answer.data["batch_results"]) == 2
     assert call_sources("search_documentation", operations=questions[1:2]).is_error
-    common = call_sources(
+    shared_fields_answer = call_sources(
         "search_documentation", operations=[{"query": "shell"}], namespace="tutorials", include_content=False
     )
-    [entry] = common.data["batch_results"]
+    [entry] = shared_fields_answer.data["batch_results"]
     assert "content" not in entry["sources"][0]
-    assert set(common.data["commits"]) == {"tutorials"}
+    assert set(shared_fields_answer.data["commits"]) == {"tutorials"}
 
 
 def test_batch_with_too_few_tokens_names_the_needed_number(call_sources: CallSources) -> None:
@@ -300,15 +302,15 @@ def test_tools_appear_and_disappear_with_sources_and_features(
     walkthrough_tools = {"list_walkthroughs", "start_walkthrough", "get_next_step"}
     sources = build_sources("")
     dispatcher = SourcesDispatcher(sources)
-    assert dispatcher.names() == walkthrough_tools
+    assert dispatcher.tool_names() == walkthrough_tools
     assert dispatcher.call("list_walkthroughs", {}, client="test").data == {"walkthroughs": []}
     plain_names = walkthrough_tools | {"search_documentation", "list_documentation_sources", "get_doc"}
     sources.replace(build_sources(TWO_SOURCES).file)
-    assert dispatcher.names() == plain_names
+    assert dispatcher.tool_names() == plain_names
     features = "[features]\ncontextual_search = true\ntool_prefix = 'docs_'\n"
     sources.replace(build_sources(TWO_SOURCES + features).file)
     contextual_names = plain_names | {"search_documentation_contextual"}
-    assert dispatcher.names() == {f"docs_{name}" for name in contextual_names}
+    assert dispatcher.tool_names() == {f"docs_{name}" for name in contextual_names}
     answer = dispatcher.call(
         "docs_search_documentation", {"query": "zzz", "namespace": "tutorials"}, client=""
     )

@@ -51,7 +51,7 @@ def test_empty_context_gives_the_plain_list(
 
 
 @pytest.mark.parametrize(
-    ("context", "lifted", "lift", "factor"),
+    ("context", "lifted_address", "lift", "factor"),
     [
         (
             {"error_message": "ConnectionRefusedError: [Errno 111]"},
@@ -69,20 +69,20 @@ def test_empty_context_gives_the_plain_list(
     ],
 )
 def test_context_lifts_the_right_result_by_exactly_its_factor(
-    call_sources: CallSources, context: dict[str, Any], lifted: str, lift: str, factor: float
+    call_sources: CallSources, context: dict[str, Any], lifted_address: str, lift: str, factor: float
 ) -> None:
     plain_scores = read_scores(search(call_sources))
     results = search(call_sources, context=context)
     for result in results:
-        expected = factor if result["address"] == lifted else 1.0
+        expected = factor if result["address"] == lifted_address else 1.0
         assert result["relevance_score"] == pytest.approx(
             plain_scores[result["address"]] * expected, abs=2e-6
         )
         assert [(item["lift"], item["factor"]) for item in result["lifted_by"]] == (
-            [(lift, factor)] if result["address"] == lifted else []
+            [(lift, factor)] if result["address"] == lifted_address else []
         )
     order = [result["address"] for result in results]
-    assert order.index(lifted) <= list(plain_scores).index(lifted)
+    assert order.index(lifted_address) <= list(plain_scores).index(lifted_address)
     scores = [result["relevance_score"] for result in results]
     assert scores == sorted(scores, reverse=True)
 

@@ -1,4 +1,4 @@
-"""Both search tools report results that do not cover the whole branch."""
+"""Caveats: stale, partial and unreadable parts of search results, missing words, and unindexed writes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ AFTER = {
     ),
     "new.md": "# Old\n\nThree quaggas.\n",
 }
-CHANGED = ["guide.md#added", "guide.md#copy", "guide.md#edited"]
+CHANGED_IDS = ["guide.md#added", "guide.md#copy", "guide.md#edited"]
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def list_hits(call_tool: CallTool, **fields: Any) -> list[str]:
 
 
 def test_only_sections_with_changed_text_are_found(call_tool: CallTool, old_commit: str) -> None:
-    assert len(list_hits(call_tool)) > len(CHANGED)
-    assert list_hits(call_tool, since=old_commit) == CHANGED
-    assert list_hits(call_tool, since="HEAD~1", path="guide.md") == CHANGED
+    assert len(list_hits(call_tool)) > len(CHANGED_IDS)
+    assert list_hits(call_tool, since=old_commit) == CHANGED_IDS
+    assert list_hits(call_tool, since="HEAD~1", path="guide.md") == CHANGED_IDS
     assert list_hits(call_tool, since="HEAD") == []
     matches = call_tool("search_documents", query="quagga", since=old_commit).data["matches"]
-    assert sorted(f"{match['file']}#{match['slug']}" for match in matches) == CHANGED
+    assert sorted(f"{match['file']}#{match['slug']}" for match in matches) == CHANGED_IDS
 
 
 def test_sections_changed_up_to_ref_are_found(call_tool: CallTool, old_commit: str) -> None:
@@ -88,9 +88,9 @@ def test_cursor_belongs_to_its_since(call_tool: CallTool, old_commit: str) -> No
     assert (
         call_tool("search_docs", query="quagga", cursor=page["next_cursor"]).data["code"] == "INVALID_CURSOR"
     )
-    rest = call_tool("search_docs", query="quagga", since=old_commit, cursor=page["next_cursor"]).data
-    assert sorted(hit["chunk_id"] for hit in page["hits"] + rest["hits"]) == CHANGED
-    assert rest["next_cursor"] is None
+    last_page = call_tool("search_docs", query="quagga", since=old_commit, cursor=page["next_cursor"]).data
+    assert sorted(hit["chunk_id"] for hit in page["hits"] + last_page["hits"]) == CHANGED_IDS
+    assert last_page["next_cursor"] is None
 
 
 def test_misspelt_word_is_corrected_within_changes(call_tool: CallTool, old_commit: str) -> None:

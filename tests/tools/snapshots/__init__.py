@@ -18,10 +18,10 @@ def build_definition(tool: Tool) -> dict[str, Any]:
     """Return a tool's definition without the additions of a workspace."""
     return {
         "name": tool.name,
-        **tool.title_field(),
+        **tool.build_title_field(),
         "description": tool.description,
         "inputSchema": build_input_schema(tool.arguments),
-        "annotations": tool.annotations(),
+        "annotations": tool.build_annotations(),
     }
 
 

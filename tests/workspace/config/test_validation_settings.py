@@ -10,7 +10,7 @@ from workspace.config.tables import RULE_NAMES, Validation
 from workspace.errors import InvalidConfig
 from workspace.validation.rule import Severity
 from workspace.validation.rules import RULES
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 
 
 def read_settings(text: str) -> Validation:
@@ -49,10 +49,10 @@ def test_last_matching_override_applies() -> None:
 
 def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
     settings = read_settings('[validate.rules]\nseveral-h1 = "off"\n')
-    assert "missing-anchor" not in Selection(settings).severities("a.md")
+    assert "missing-anchor" not in RuleSelection(settings).get_severities("a.md")
     requested = frozenset({"missing-anchor", "several-h1"})
-    assert Selection(settings, requested).severities("a.md") == {"missing-anchor": Severity.WARNING}
-    assert Selection(settings, requested, frozenset({"missing-anchor"})).severities("a.md") == {}
+    assert RuleSelection(settings, requested).get_severities("a.md") == {"missing-anchor": Severity.WARNING}
+    assert RuleSelection(settings, requested, frozenset({"missing-anchor"})).get_severities("a.md") == {}
 
 
 @loop_over(

@@ -20,7 +20,7 @@ def test_changes_are_described_as_in_the_examples(case: Case) -> None:
     change = compare_document(old, new)
     assert change is not None
     if "changes" in case.fences:
-        assert [summarize_change(section_change) for section_change in change.sections] == case.fences[
+        assert [summarize_change(section_change) for section_change in change.section_changes] == case.fences[
             "changes"
         ].splitlines()
     if "shown" in case.fences:

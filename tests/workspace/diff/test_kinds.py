@@ -91,7 +91,7 @@ def test_every_difference_is_reported_once_and_shown(old: Document, new: Documen
         return
     changes = [
         (section_change.kind, section_change.before, section_change.after, section_change.field)
-        for section_change in change.sections
+        for section_change in change.section_changes
     ]
     assert len(set(changes)) == len(changes)
     if split_words(old.data.removeprefix(BOM)) != split_words(new.data.removeprefix(BOM)):

@@ -7,7 +7,7 @@ import pytest
 from tests.repositories import Repo
 from tests.workspace.diff.test_cases import summarize_change
 from workspace.diff import trees
-from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
+from workspace.diff.changes import ChangeKind, DocumentChange, DocumentChangeKind
 from workspace.diff.formats import format_data, format_lines, format_markdown, format_plain_line
 from workspace.diff.trees import compare_trees
 from workspace.git.reader import GitReader
@@ -35,8 +35,8 @@ def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
         repo, old, repo.commit({"new.md": "# New\n\nText of its own.\n\n## Part\n\nOf it.\n"})
     )
     assert [(change.kind, change.path, change.old_path) for change in changes] == [
-        (DocumentKind.REMOVED, "guide.md", "guide.md"),
-        (DocumentKind.ADDED, "new.md", None),
+        (DocumentChangeKind.REMOVED, "guide.md", "guide.md"),
+        (DocumentChangeKind.ADDED, "new.md", None),
     ]
     assert format_markdown(changes) == (
         "### `guide.md`\n\nRemoved with 1 section: “Setup”.\n\n"
@@ -49,9 +49,11 @@ def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
     (repo.path / "api.md").unlink()
     changes = compare_commits(repo, old, repo.commit({"docs/api.md": API_TEXT.replace("in order of", "by")}))
     assert [(change.kind, change.path, change.old_path) for change in changes] == [
-        (DocumentKind.RENAMED, "docs/api.md", "api.md")
+        (DocumentChangeKind.RENAMED, "docs/api.md", "api.md")
     ]
-    assert [summarize_change(section_change) for section_change in changes[0].sections] == ["changed search"]
+    assert [summarize_change(section_change) for section_change in changes[0].section_changes] == [
+        "changed search"
+    ]
     assert [format_plain_line(line) for line in format_lines(changes)][:2] == [
         "docs/api.md",
         "  Renamed from api.md.",
@@ -66,7 +68,8 @@ def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> No
         repo, old, repo.commit({"api.md": remaining_text, "guide.md": GUIDE_TEXT + "\n" + moved_section})
     )
     assert [
-        [summarize_change(section_change) for section_change in document.sections] for document in changes
+        [summarize_change(section_change) for section_change in document.section_changes]
+        for document in changes
     ] == [
         ["moved search"],
         ["moved search"],
@@ -94,9 +97,11 @@ def test_moved_section_with_changed_subsections_is_reported(repo: Repo) -> None:
             {"api.md": remaining_text, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}
         ),
     )
-    assert [(item.kind, [summarize_change(change) for change in item.sections]) for item in changes] == [
-        (DocumentKind.CHANGED, ["moved search"]),
-        (DocumentKind.ADDED, ["added _preamble", "moved search", "changed search/errors"]),
+    assert [
+        (item.kind, [summarize_change(change) for change in item.section_changes]) for item in changes
+    ] == [
+        (DocumentChangeKind.CHANGED, ["moved search"]),
+        (DocumentChangeKind.ADDED, ["added _preamble", "moved search", "changed search/errors"]),
     ]
 
 
@@ -106,7 +111,7 @@ def test_ambiguous_sections_are_not_reported_as_moved(repo: Repo) -> None:
     changes = compare_commits(
         repo, old, repo.commit({"a.md": "# A\n", "b.md": "# B\n", "c.md": "# C\n\n" + text})
     )
-    assert {change.kind for item in changes for change in item.sections} == {
+    assert {change.kind for item in changes for change in item.section_changes} == {
         ChangeKind.ADDED,
         ChangeKind.REMOVED,
     }
@@ -118,9 +123,9 @@ def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
         (repo.path / name).unlink()
     changes = compare_commits(repo, old, repo.commit({"three.md": GUIDE_TEXT}))
     assert [change.kind for change in changes] == [
-        DocumentKind.REMOVED,
-        DocumentKind.REMOVED,
-        DocumentKind.ADDED,
+        DocumentChangeKind.REMOVED,
+        DocumentChangeKind.REMOVED,
+        DocumentChangeKind.ADDED,
     ]
 
 
@@ -131,7 +136,8 @@ def test_section_moves_are_not_detected_above_the_limits(repo: Repo, monkeypatch
     monkeypatch.setattr(trees, "_MAX_DOCUMENTS", 1)
     monkeypatch.setattr(trees, "_MAX_PAIRS", 0)
     assert [
-        [change.kind for change in item.sections] for item in compare_commits(repo, old_commit, new_commit)
+        [change.kind for change in item.section_changes]
+        for item in compare_commits(repo, old_commit, new_commit)
     ] == [
         [ChangeKind.REMOVED, ChangeKind.REMOVED],
         [ChangeKind.ADDED, ChangeKind.ADDED],
@@ -139,7 +145,7 @@ def test_section_moves_are_not_detected_above_the_limits(repo: Repo, monkeypatch
     (repo.path / "guide.md").unlink()
     later_commit = repo.commit({"moved.md": GUIDE_TEXT + "\n## Search" + section})
     assert [change.kind for change in compare_commits(repo, new_commit, later_commit)] == [
-        DocumentKind.RENAMED
+        DocumentChangeKind.RENAMED
     ]
 
 
@@ -147,7 +153,7 @@ def test_unreadable_document_has_an_error_code(repo: Repo) -> None:
     old = commit_documents(repo)
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     changes = compare_commits(repo, old, repo.commit({"api.md": pointer}))
-    assert [(change.unread, change.sections) for change in changes] == [("NOT_A_DOCUMENT", ())]
+    assert [(change.error_code, change.section_changes) for change in changes] == [("NOT_A_DOCUMENT", ())]
     assert "cannot be read (NOT_A_DOCUMENT)" in format_markdown(changes)
     assert format_data(changes)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
 
@@ -157,4 +163,4 @@ def test_equal_commits_have_no_changes_and_an_empty_tree_has_only_additions(repo
     git = GitReader(repo.path)
     assert list(compare_trees(Snapshot(git, commit), Snapshot(git, commit))) == []
     changes = list(compare_trees(Snapshot(git, None), Snapshot(git, commit)))
-    assert {change.kind for change in changes} == {DocumentKind.ADDED}
+    assert {change.kind for change in changes} == {DocumentChangeKind.ADDED}

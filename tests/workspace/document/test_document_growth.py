@@ -17,7 +17,7 @@ from index.snippets import cut_snippet
 from tests.loops import loop_over
 from tests.workspace.adversarial_documents import ADVERSARIAL_BUILDERS
 from tests.workspace.documents import EDIT_CONTEXT, revise_document
-from tools.outline import build_outline, list_extra_titles, summarize_sections
+from tools.outline import build_outline, list_titles_not_in_addresses, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits.metadata import TagDocument
@@ -148,7 +148,7 @@ DOCUMENT_CALLS: dict[str, Callable[[Document], object]] = {
     ),
     "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
     "show hits": lambda d: [cut_snippet(decode_text(d)[:100_000], Matcher({"word"}))],
-    "outline": lambda d: (build_outline(d, 0, 10**9), summarize_sections(d), list_extra_titles(d)),
+    "outline": lambda d: (build_outline(d, 0, 10**9), summarize_sections(d), list_titles_not_in_addresses(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }
 

@@ -26,9 +26,9 @@ from workspace.markdown.inline import to_plain_text
 from workspace.markdown.slugs import make_heading_slug
 from workspace.merge.documents import merge_documents
 from workspace.snapshot.snapshot import Snapshot
-from workspace.validation.fixes.fix import fix_document, map_offsets
+from workspace.validation.fixes.fix import fix_document, make_offset_map
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, plan
+from workspace.writing.plan import BatchMode, build_plan
 from workspace.writing.write import WriteResult
 
 # The number of headings of each page whose id version 0.1.0 did not read.
@@ -50,7 +50,9 @@ def small_repo(tmp_path: Path) -> Repo:
 
 def write_operations(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
     workspace = Workspace.open(repo.path, durable=False)
-    result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
+    result = workspace.write(
+        operations, mode=BatchMode.ALL, tool="edit_document", client="a", base_commit=base
+    )
     assert [step.error for step in result.steps if step.error] == []
     return result
 
@@ -140,7 +142,7 @@ def test_moves_preserve_ids_and_update_links(published_repo: Repo) -> None:
         )
         for number in range(0, FILE_COUNT, 10)
     ]
-    result = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
+    result = build_plan(snapshot, moves, BatchMode.ALL, EDIT_CONTEXT)
     assert [step.error for step in result.steps if step.error] == []
     for number in range(0, FILE_COUNT, 10):
         target = result.overlay.document(make_path(number + 1))
@@ -283,4 +285,4 @@ def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
         for published_id, address in addresses.items():
             assert resolve_section(document_with_anchors, address).address == published_id
             assert resolve_section(result.document, address).address == published_id
-        assert map_offsets(result, Dialect.MKDOCS) is not None
+        assert make_offset_map(result, Dialect.MKDOCS) is not None

@@ -28,7 +28,7 @@ parametrize_documents = pytest.mark.parametrize("text", DOCUMENTS.values(), ids=
 
 
 def apply_operation(document: Document, operation: DocumentOperation) -> Document:
-    return apply_edit(document, operation.edit(document, EDIT_CONTEXT))
+    return apply_edit(document, operation.make_edit(document, EDIT_CONTEXT))
 
 
 @parametrize_documents

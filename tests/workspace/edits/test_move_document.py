@@ -20,7 +20,7 @@ from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, Plan, StepStatus, plan
+from workspace.writing.plan import BatchMode, Plan, StepStatus, build_plan
 from workspace.writing.read_before_write import Precondition, SeenTexts
 
 pytestmark = pytest.mark.smoke
@@ -50,7 +50,7 @@ def take_snapshot(repo: Repo) -> Snapshot:
 
 
 def plan_operations(repo: Repo, *operations: Operation, precondition: Precondition | None = None) -> Plan:
-    return plan(take_snapshot(repo), operations, Mode.EACH, EDIT_CONTEXT, precondition)
+    return build_plan(take_snapshot(repo), operations, BatchMode.EACH, EDIT_CONTEXT, precondition)
 
 
 def find_error(repo: Repo, operation: Operation) -> WorkspaceError:
@@ -96,8 +96,8 @@ def test_move_to_the_same_path_succeeds_without_a_commit(repo: Repo, new_path: s
         ("README.md/x.md", "PATH_EXISTS", "moved into itself"),
         ("README.md/", "PATH_EXISTS", "moved into itself"),
         ("guides/setup.md/x.md", "PATH_EXISTS", "is a file, not a folder"),
-        ("notes.txt", "INVALID_PATH", "a document must be a .md file"),
-        ("x.MD", "INVALID_PATH", "a document must be a .md file"),
+        ("notes.txt", "INVALID_PATH", "a document must be a .md or .markdown file"),
+        ("x.MD", "INVALID_PATH", "a document must be a .md or .markdown file"),
         (".hidden/x.md", "INVALID_PATH", "documents are .md files"),
         ("excluded/x.md", "INVALID_PATH", "documents are .md files"),
         ("../x.md", "INVALID_PATH", "`.` or `..`"),
@@ -200,7 +200,7 @@ def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path
     workspace = Workspace.open(repo.path)
     head_before = repo.head()
     operation = MoveDocument(file="README.md", new_path=new_path)
-    result = workspace.write([operation], mode=Mode.EACH, tool="edit_document", client="test")
+    result = workspace.write([operation], mode=BatchMode.EACH, tool="edit_document", client="test")
     assert result.is_committed
     assert repo.git("rev-parse", "HEAD~1").strip() == head_before
     assert repo.git("ls-tree", "-r", "--name-only", "HEAD").split() == sorted(["b.md", new_path])

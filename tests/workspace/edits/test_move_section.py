@@ -31,7 +31,7 @@ from workspace.links.link import LinkKind
 from workspace.links.reader import read_cached_links
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, StepStatus, plan
+from workspace.writing.plan import BatchMode, StepStatus, build_plan
 from workspace.writing.read_before_write import Precondition
 
 pytestmark = pytest.mark.smoke
@@ -70,7 +70,7 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
         for name, text in FILES.items()
     }
     tip = Snapshot(GitReader(repo.path), repo.commit(edited_files))
-    result = plan(tip, [MOVE_TO_B], Mode.EACH, EDIT_CONTEXT, Precondition(base=base))
+    result = build_plan(tip, [MOVE_TO_B], BatchMode.EACH, EDIT_CONTEXT, Precondition(base=base))
     assert [step.error for step in result.steps] == [None]
     assert result.changes == {
         "a.md": b"# A\n\n## Errors\n\nNew.\n\n## Setup\n\n[e](#errors)\n",
@@ -81,7 +81,7 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
 def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
     base = Snapshot(GitReader(repo.path), repo.commit(FILES))
     tip = Snapshot(GitReader(repo.path), repo.commit({"b.md": "# B\n\n## End\n"}))
-    [step] = plan(tip, [MOVE_TO_B], Mode.EACH, EDIT_CONTEXT, Precondition(base=base)).steps
+    [step] = build_plan(tip, [MOVE_TO_B], BatchMode.EACH, EDIT_CONTEXT, Precondition(base=base)).steps
     assert step.error
     assert step.error.code == "SECTION_NOT_FOUND"
 
@@ -89,7 +89,7 @@ def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
 def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     move_back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
-    result = plan(tip, [MOVE_TO_B, move_back], Mode.EACH, EDIT_CONTEXT)
+    result = build_plan(tip, [MOVE_TO_B, move_back], BatchMode.EACH, EDIT_CONTEXT)
     assert [step.status for step in result.steps] == [StepStatus.DONE] * 2
     expected = "# A\n\n## Errors {#errors-1}\n\n1\n\n## Setup\n\n[e](a.md#errors)\n"
     assert {path: data and data.decode() for path, data in result.changes.items()} == {"a.md": expected}
@@ -98,7 +98,7 @@ def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
 def test_move_requires_no_read_and_does_not_count_as_a_read(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     unread_update = UpdateContent(file="b.md", slug="errors-1", content="Other.")
-    result = plan(tip, [MOVE_TO_B, unread_update], Mode.EACH, EDIT_CONTEXT, Precondition())
+    result = build_plan(tip, [MOVE_TO_B, unread_update], BatchMode.EACH, EDIT_CONTEXT, Precondition())
     assert result.steps[0].status is StepStatus.DONE
     assert result.steps[1].error
     assert result.steps[1].error.code == "READ_FIRST"

@@ -11,7 +11,7 @@ from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_docu
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits.content import InvalidContent
-from workspace.edits.text import MatchCount, ReplaceText
+from workspace.edits.text import ReplaceText, WrongMatchCount
 
 pytestmark = pytest.mark.smoke
 
@@ -39,9 +39,9 @@ def list_headings(document: Document) -> list[tuple[str, int]]:
     return [(section.address, section.level) for section in document.sections if section.has_heading]
 
 
-def find_match_error(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
+def find_match_error(old: str, text: str = GUIDE, **fields: object) -> WrongMatchCount:
     """Return the error for a text that does not occur as often as requested."""
-    with pytest.raises(MatchCount) as error_info:
+    with pytest.raises(WrongMatchCount) as error_info:
         revise_document(
             Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields)
         )  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def test_replacement_of_any_text_preserves_the_sections(document: Document, data
     )
     try:
         new_document = revise_document(document, ReplaceText(file=FILE, old=old, new=new))
-    except (MatchCount, StructureChanged, InvalidContent):
+    except (WrongMatchCount, StructureChanged, InvalidContent):
         return
     assert list_headings(new_document) == list_headings(document)
 

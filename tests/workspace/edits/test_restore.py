@@ -16,7 +16,7 @@ from workspace.edits.operation import Operation
 from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
 from workspace.edits.text import UpdateContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, PlanStep
+from workspace.writing.plan import BatchMode, PlanStep
 from workspace.writing.read_before_write import SeenTexts
 
 pytestmark = pytest.mark.smoke
@@ -31,7 +31,7 @@ def write_operations(
     workspace = Workspace.open(repo.path, durable=False)
     result = workspace.write(
         operations,
-        mode=Mode.EACH,
+        mode=BatchMode.EACH,
         tool="restore_document",
         client="a",
         base_commit=base,
@@ -222,7 +222,11 @@ def make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
     def write() -> None:
         other_workspace = Workspace.open(repo.path, durable=False)
         assert other_workspace.write(
-            [operation], mode=Mode.ALL, tool="edit_document", client="b", base_commit=other_workspace.tip()
+            [operation],
+            mode=BatchMode.ALL,
+            tool="edit_document",
+            client="b",
+            base_commit=other_workspace.tip(),
         ).is_committed
 
     return write

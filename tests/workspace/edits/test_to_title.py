@@ -12,7 +12,7 @@ from workspace.edits.documents import MoveDocument
 from workspace.edits.operation import Operation
 from workspace.edits.sections import MoveSection
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
 GUIDE = "# Guide\n\nSee [terms](#glossary/terms).\n\n## Glossary\n\nWords.\n\n### Terms\n\nA.\n\n## End\n"
@@ -25,7 +25,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def write_operation(workspace: Workspace, operation: Operation) -> WriteResult:
-    return workspace.write([operation], mode=Mode.ALL, tool="test", client="test")
+    return workspace.write([operation], mode=BatchMode.ALL, tool="test", client="test")
 
 
 def read_document(workspace: Workspace, path: str) -> str:

@@ -25,7 +25,7 @@ from workspace.edits.tasks import AddTask, CompleteTask
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.git import trees
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 A_PATH, B_PATH, C_PATH = "a.md", "notes/b.md", "c.md"
 FILES = {
@@ -104,7 +104,7 @@ def open_copy(repo_path: Path) -> Iterator[Workspace]:
         yield Workspace.open(path, durable=False)
 
 
-def write_batch(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
+def write_batch(workspace: Workspace, *operations: Operation, mode: BatchMode = BatchMode.EACH) -> str | None:
     """Write a batch, and return its commit; None if the batch changed nothing."""
     result = workspace.write(
         operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
@@ -114,7 +114,7 @@ def write_batch(workspace: Workspace, *operations: Operation, mode: Mode = Mode.
 
 def undo_commit(workspace: Workspace, commit: str) -> None:
     """Undo a commit as a client that has read nothing."""
-    result = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
+    result = workspace.write([Undo(commit=commit)], mode=BatchMode.EACH, tool="restore_document", client="b")
     [step] = result.steps
     if step.error:
         raise step.error
@@ -193,7 +193,7 @@ def test_partial_undo_removes_only_lines_of_the_commit(
         write_batch(workspace, *later_batch)
         files_now = read_tree_files(workspace)
         undo_operation = Undo(commit=str(commit), is_partial=True)
-        workspace.write([undo_operation], mode=Mode.EACH, tool="restore_document", client="b")
+        workspace.write([undo_operation], mode=BatchMode.EACH, tool="restore_document", client="b")
         removed_lines = read_all_lines(files_now) - read_all_lines(read_tree_files(workspace))
         assert removed_lines <= written_lines
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.diff import sequences
 from workspace.diff.sequences import pair_lines
-from workspace.diff.unified import format_section_diff
+from workspace.diff.unified import format_unified_diff
 from workspace.markdown.lines import split_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])
@@ -80,7 +80,7 @@ def test_diff_applied_to_old_text_gives_new_text(
     old_text, new_text = b"".join(old), b"".join(new)
     old_text = old_text[:-1] if cuts_old_newline else old_text
     new_text = new_text[:-1] if cuts_new_newline else new_text
-    diff = format_section_diff(old_text, new_text)
+    diff = format_unified_diff(old_text, new_text)
     assert (diff == "") == (old_text == new_text)
     assert apply_diff(old_text, diff) == new_text
 
@@ -118,7 +118,7 @@ def test_diff_equals_that_of_git(tmp_path: Path) -> None:
     command = ["git", "diff", "--no-index", "old", "new"]
     git_diff = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     git_lines = [line for line in git_diff.split("\n")[4:] if line]
-    our_lines = format_section_diff(old.encode(), new.encode()).split("\n")
+    our_lines = format_unified_diff(old.encode(), new.encode()).split("\n")
     assert [line.partition(" @@ ")[0].removesuffix(" @@") for line in our_lines] == [
         line.partition(" @@ ")[0].removesuffix(" @@") for line in git_lines
     ]
@@ -126,9 +126,9 @@ def test_diff_equals_that_of_git(tmp_path: Path) -> None:
 
 def test_diff_has_line_numbers_and_number_of_omitted_lines() -> None:
     old_text, new_text = b"".join(b"%d\n" % number for number in range(9)), b"0\n"
-    assert format_section_diff(old_text, new_text, old_line=11, new_line=21).startswith(
+    assert format_unified_diff(old_text, new_text, old_line=11, new_line=21).startswith(
         "@@ -11,9 +21 @@\n 0\n-1\n"
     )
-    assert format_section_diff(old_text, new_text, max_chars=30).endswith("… 4 more lines")
-    assert format_section_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
-    assert format_section_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"
+    assert format_unified_diff(old_text, new_text, max_chars=30).endswith("… 4 more lines")
+    assert format_unified_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
+    assert format_unified_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"

@@ -21,7 +21,7 @@ from workspace.edits.tasks import CompleteTask, ReopenTask
 from workspace.git.reader import GitReader
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, Plan, plan
+from workspace.writing.plan import BatchMode, Plan, build_plan
 
 _OTHER_OPERATIONS: tuple[type[Operation], ...] = (
     CompleteTask,
@@ -64,4 +64,4 @@ def plan_case(case: Case, folder: Path) -> Plan:
     repo = repositories.create_repository(folder, files)
     request = case.json("json")
     operations = [make_operation(fields) for fields in (request if isinstance(request, list) else [request])]
-    return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, EDIT_CONTEXT)
+    return build_plan(Snapshot(GitReader(repo.path), repo.head()), operations, BatchMode.EACH, EDIT_CONTEXT)

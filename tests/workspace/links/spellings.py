@@ -55,7 +55,7 @@ class PathTree:
     def is_folder(self, path: str) -> bool:
         return not path or path in self.folders
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         prefix = f"{folder}/" if folder else ""
         relative_paths = (path.removeprefix(prefix) for path in self.paths if path.startswith(prefix))
         return {path.partition("/")[0] for path in relative_paths}

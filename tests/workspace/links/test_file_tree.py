@@ -101,10 +101,10 @@ def test_every_file_tree_describes_the_same_files(
         assert document.data == FILES[path].encode()
     for path in ("img/a.png", "vendor/v.md", ".hidden/h.md", "big.md", "lfs.md", "docs", ""):
         assert file_tree.document(path) is None, path
-    assert set(file_tree.entries("docs")) == {"B.md", "deep"}
-    assert {"a.md", "docs", "img"} <= set(file_tree.entries(""))
-    assert not file_tree.entries("gone")
-    assert not file_tree.entries("a.md")
+    assert set(file_tree.list_names("docs")) == {"B.md", "deep"}
+    assert {"a.md", "docs", "img"} <= set(file_tree.list_names(""))
+    assert not file_tree.list_names("gone")
+    assert not file_tree.list_names("a.md")
     assert [list(file_tree.paths_by_stem[stem]) for stem in ("a", "b", "c")] == [
         ["a.md"],
         ["docs/B.md"],
@@ -151,7 +151,7 @@ def test_empty_repository_has_no_files(tmp_path: Path) -> None:
     file_tree = OverlayFileTree(Snapshot(GitReader(repo.path), None))
     assert file_tree.exists("")
     assert not file_tree.exists("a.md")
-    assert not file_tree.entries("")
+    assert not file_tree.list_names("")
     assert not file_tree.paths_by_stem
 
 

@@ -20,7 +20,7 @@ from tests.workspace.links.spellings import (
 )
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
-from workspace.links.inbound_links import LinkPattern, ScannedInboundLinks, may_link
+from workspace.links.inbound_links import InboundLinkScanner, LinkPattern, may_link
 from workspace.workspace import Workspace
 
 
@@ -68,7 +68,7 @@ def repo(tmp_path: Path) -> Repo:
 )
 def test_scan_returns_documents_that_contain_the_name(repo: Repo, path: str, expected: list[str]) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
-    assert list(ScannedInboundLinks().find_linking_documents(snapshot, [path])) == expected
+    assert list(InboundLinkScanner().find_linking_documents(snapshot, [path])) == expected
 
 
 def test_workspace_scans_all_documents_by_default(repo: Repo) -> None:
@@ -81,7 +81,7 @@ def test_workspace_scans_all_documents_by_default(repo: Repo) -> None:
 def test_document_above_the_limit_is_returned_without_a_scan(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001})
     snapshot = Workspace.open(repo.path).snapshot()
-    assert "big.md" in ScannedInboundLinks().find_linking_documents(snapshot, ["a/limits.md"])
+    assert "big.md" in InboundLinkScanner().find_linking_documents(snapshot, ["a/limits.md"])
 
 
 @settings(max_examples=scale_examples(30))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from workspace.document.document import Document
 from workspace.document.splices import Splice
-from workspace.links.offset_map import OffsetMap, PreservedSpan, match_same_headings
+from workspace.links.offset_map import OffsetMap, PreservedSpan, match_rewritten_headings
 
 pytestmark = pytest.mark.smoke
 
@@ -95,7 +95,7 @@ def test_rewritten_heading_matches_the_only_heading_at_its_address(
 ) -> None:
     old_document, new_document = (Document.parse(text.encode(), "a.md") for text in (old_text, new_text))
     start, end, text = splice
-    matches = match_same_headings(old_document, new_document, [Splice(start, end, text.encode())])
+    matches = match_rewritten_headings(old_document, new_document, [Splice(start, end, text.encode())])
     assert matches == {
         ("a.md", old_start): ("a.md", new_start) for old_start, new_start in matched_offsets.items()
     }

@@ -7,19 +7,19 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.document.document import Document
-from workspace.links.link import Links
-from workspace.links.reader import read_by_parser, read_cached_links, read_links
+from workspace.links.link import LinksAndNames
+from workspace.links.reader import read_cached_links, read_links, read_links_by_parser
 
 pytestmark = pytest.mark.smoke
 
 
-def format_links(links: Links) -> list[str]:
+def format_links(links: LinksAndNames) -> list[str]:
     """Return the links and names in the format of the examples, in order of position."""
     rows = [
         (link.start, 0, f"{link.line} {'!' * link.is_image}{link.kind} {link.destination}".rstrip())
         for link in links.links
     ]
-    rows += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in links.anchors]
+    rows += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in links.names]
     return [text for _, _, text in sorted(rows, key=lambda row: row[0])]
 
 
@@ -31,7 +31,7 @@ def test_links_of_a_document_are_read(case: Case, ending: bytes) -> None:
         if fence in case.fences:
             expected = sorted(case.fences[fence].splitlines())
             assert sorted(format_links(read_links(document, wiki=wiki))) == expected
-            assert read_by_parser(document, wiki=wiki) == read_links(document, wiki=wiki)
+            assert read_links_by_parser(document, wiki=wiki) == read_links(document, wiki=wiki)
 
 
 def test_links_are_read_once_for_a_document() -> None:

@@ -12,10 +12,10 @@ from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
 from workspace.links.reader import (
     LINE_ENDS_ABOVE,
-    read_by_parser,
     read_cached_links,
-    read_linewise,
     read_links,
+    read_links_by_parser,
+    read_links_linewise,
 )
 from workspace.markdown.inline import unescape
 
@@ -111,7 +111,7 @@ texts = st.lists(lines, min_size=1, max_size=9).map("\n".join)
 @example("- a\n\n    [[a]]\n", True)
 def test_linewise_reader_equals_the_parser(text: str, wiki: bool) -> None:
     document = Document.parse(text.encode())
-    assert read_links(document, wiki=wiki) == read_by_parser(document, wiki=wiki)
+    assert read_links(document, wiki=wiki) == read_links_by_parser(document, wiki=wiki)
 
 
 @given(texts)
@@ -171,7 +171,7 @@ def test_common_texts_are_read_without_the_parser() -> None:
     section_starts = [
         len(LINE_ENDS_ABOVE) + offset for offset in range(len(text)) if text.startswith("## ", offset)
     ]
-    links, unparsed_parts = read_linewise(LINE_ENDS_ABOVE + text, section_starts)
+    links, unparsed_parts = read_links_linewise(LINE_ENDS_ABOVE + text, section_starts)
     links_per_section = 6
     assert len(links) == section_count * links_per_section
     assert unparsed_parts == []
@@ -180,7 +180,7 @@ def test_common_texts_are_read_without_the_parser() -> None:
 @loop_over("name", ADVERSARIAL_BUILDERS)
 def test_adversarial_texts_are_read_like_the_parser(name: str) -> None:
     document = Document.parse(ADVERSARIAL_BUILDERS[name](100))
-    assert read_links(document) == read_by_parser(document)
+    assert read_links(document) == read_links_by_parser(document)
 
 
 @pytest.mark.slow
@@ -229,4 +229,4 @@ DIFFICULT_TEXTS = {
 @loop_over("name", DIFFICULT_TEXTS)
 def test_difficult_texts_are_read_like_the_parser(name: str) -> None:
     document = Document.parse(DIFFICULT_TEXTS[name](1_000).encode())
-    assert read_links(document, wiki=True) == read_by_parser(document, wiki=True)
+    assert read_links(document, wiki=True) == read_links_by_parser(document, wiki=True)

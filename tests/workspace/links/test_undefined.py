@@ -13,7 +13,7 @@ from workspace.edits.sections import RemoveSection
 from workspace.edits.text import ReplaceText, UpdateContent
 from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, plan
+from workspace.writing.plan import BatchMode, build_plan
 
 PAGE_TEXT = """# A
 
@@ -40,7 +40,9 @@ def run_operation(
     repo = repositories.create_repository(
         folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"}
     )
-    [step] = plan(Snapshot(GitReader(repo.path), repo.head()), [operation], Mode.ALL, EDIT_CONTEXT).steps
+    [step] = build_plan(
+        Snapshot(GitReader(repo.path), repo.head()), [operation], BatchMode.ALL, EDIT_CONTEXT
+    ).steps
     assert step.outcome, step.error
     return dict(step.outcome.result), step.outcome.hints
 

@@ -29,7 +29,7 @@ from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, Plan, plan
+from workspace.writing.plan import BatchMode, Plan, build_plan
 
 PATHS = ("a.md", "docs/b.md", "docs/README.md", "x y/c.md")
 _LINK_NUMBER = re.compile(rb"\[L\d+\]")
@@ -150,10 +150,10 @@ def test_links_lead_to_the_same_targets_after_a_batch(
 ) -> None:
     snapshot = commit_files(store, files)
     old_targets = read_targets(Overlay(snapshot), set(PATHS))
-    result = plan(
+    result = build_plan(
         snapshot,
         [make_operation(snapshot, operation) for operation in drawn_operations],
-        Mode.EACH,
+        BatchMode.EACH,
         EDIT_CONTEXT,
     )
     new_targets = read_targets(result.overlay, {*PATHS, *result.changes})
@@ -176,7 +176,7 @@ def test_move_and_move_back_changes_only_destinations(
     snapshot = commit_files(store, files)
     move_away = MoveDocument(file=path, new_path="far/away/x.md")
     move_back = MoveDocument(file="far/away/x.md", new_path=path)
-    result = plan(snapshot, [move_away, move_back], Mode.ALL, EDIT_CONTEXT)
+    result = build_plan(snapshot, [move_away, move_back], BatchMode.ALL, EDIT_CONTEXT)
     assert all(step.outcome for step in result.steps)
     assert read_targets(result.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
     for document_path in PATHS:
@@ -200,7 +200,7 @@ def take_snapshot(repo: Repo) -> Snapshot:
 
 def plan_operations(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> Plan:
     repo = repositories.create_repository(folder / "repo", files)
-    return plan(take_snapshot(repo), operations, Mode.EACH, EDIT_CONTEXT)
+    return build_plan(take_snapshot(repo), operations, BatchMode.EACH, EDIT_CONTEXT)
 
 
 @pytest.mark.slow
@@ -263,7 +263,9 @@ def test_result_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -
     assert outcome.result["files_rewritten"] == sorted(files)[:100]
     assert len(result.changes) == 122
     removal_outcome = (
-        plan(result.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, EDIT_CONTEXT).steps[0].outcome
+        build_plan(result.snapshot, [RemoveDocument(path="a.md")], BatchMode.EACH, EDIT_CONTEXT)
+        .steps[0]
+        .outcome
     )
     assert removal_outcome is not None
     broken_links = removal_outcome.result["broken_links"]

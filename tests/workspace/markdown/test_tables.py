@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.markdown.tables import Row, Table, find_tables
+from workspace.markdown.tables import Table, TableRow, find_tables
 
 
 @loop_over(
@@ -28,7 +28,9 @@ from workspace.markdown.tables import Row, Table, find_tables
     ],
 )
 def test_tables_have_header_rows_and_lines(text: str, tables: list[tuple]) -> None:
-    expected = [Table(Row(line, header), tuple(Row(*row) for row in rows)) for line, header, rows in tables]
+    expected = [
+        Table(TableRow(line, header), tuple(TableRow(*row) for row in rows)) for line, header, rows in tables
+    ]
     assert find_tables(text) == expected
 
 

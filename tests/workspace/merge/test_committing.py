@@ -24,7 +24,7 @@ from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import Busy
 from workspace.publishing.publish import Publication, publish
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import SigningRequired
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
@@ -59,7 +59,9 @@ def merge_branch(repo: Repo, check: Callable[[Merge], None] | None = None, into:
     workspace = Workspace.open(repo.path, durable=False)
     their_commit = workspace.tip("topic" if into == "main" else "main")
     assert their_commit is not None
-    return commit_merge(workspace, into, their_commit, message=lambda merge: "Merge topic\n", check=check)
+    return commit_merge(
+        workspace, into, their_commit, build_message=lambda merge: "Merge topic\n", check_merge=check
+    )
 
 
 def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
@@ -113,7 +115,9 @@ def test_conflict_changes_nothing_until_resolved(repo: Repo) -> None:
     their_commit = workspace.tip("topic")
     assert their_commit is not None
     resolutions = {"guide.md": {conflict.conflict.unit: Resolution(ResolutionChoice.THEIRS)}}
-    commit_merge(workspace, "main", their_commit, message=lambda merge: "Merge\n", resolutions=resolutions)
+    commit_merge(
+        workspace, "main", their_commit, build_message=lambda merge: "Merge\n", resolutions=resolutions
+    )
     assert (repo.path / "guide.md").read_text() == GUIDE.replace("Run it.", "Never run it.")
     assert workspace.snapshot().document("guide.md").data == (repo.path / "guide.md").read_bytes()
 
@@ -177,7 +181,9 @@ def test_two_concurrent_merges_are_both_committed(repo: Repo) -> None:
                 wait()
 
         results.append(
-            commit_merge(workspace, "main", their_commit, message=lambda merge: "Merge\n", check=check)
+            commit_merge(
+                workspace, "main", their_commit, build_message=lambda merge: "Merge\n", check_merge=check
+            )
         )
 
     threads = [threading.Thread(target=merge_tip, args=(tip,)) for tip in tips]
@@ -195,7 +201,7 @@ def test_two_concurrent_merges_are_both_committed(repo: Repo) -> None:
 def test_read_only_dirty_or_signing_repository_refuses_merge(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, read_only=True)
     with pytest.raises(ReadOnly):
-        commit_merge(workspace, "main", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
+        commit_merge(workspace, "main", workspace.tip("topic") or "", build_message=lambda merge: "Merge\n")
     (repo.path / "guide.md").write_text("# Mine\n")
     with pytest.raises(WorktreeConflict):
         merge_branch(repo)
@@ -240,7 +246,7 @@ def test_merge_of_symlink_into_work_tree_is_refused(repo: Repo) -> None:
     assert repo.status() == ""
     commit_to_branch(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
     workspace = Workspace.open(repo.path, durable=False)
-    commit_merge(workspace, "aside", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
+    commit_merge(workspace, "aside", workspace.tip("topic") or "", build_message=lambda merge: "Merge\n")
     assert repo.git("ls-tree", "aside", "link").startswith("120000")
     assert repo.fsck() == ""
 
@@ -248,12 +254,14 @@ def test_merge_of_symlink_into_work_tree_is_refused(repo: Repo) -> None:
 def test_undo_of_merge_commit_is_refused(repo: Repo) -> None:
     result = merge_branch(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    undo_result = workspace.write([Undo(commit=result.commit)], mode=Mode.EACH, tool="undo", client="test")
+    undo_result = workspace.write(
+        [Undo(commit=result.commit)], mode=BatchMode.EACH, tool="undo", client="test"
+    )
     assert isinstance(undo_result.steps[0].error, MergeCommit)
     assert not undo_result.is_committed
     append_result = workspace.write(
         [AppendContent(file="guide.md", slug="use", content="And more.")],
-        mode=Mode.EACH,
+        mode=BatchMode.EACH,
         tool="t",
         client="t",
     )
@@ -268,7 +276,9 @@ def test_file_conflict_is_resolved_as_a_whole(repo: Repo) -> None:
     with pytest.raises(MergeConflict):
         merge_branch(repo)
     resolutions = {"guide.md": {FILE_UNIT: Resolution(ResolutionChoice.THEIRS)}}
-    commit_merge(workspace, "main", their_commit, message=lambda merge: "Merge\n", resolutions=resolutions)
+    commit_merge(
+        workspace, "main", their_commit, build_message=lambda merge: "Merge\n", resolutions=resolutions
+    )
     assert not (repo.path / "guide.md").exists()
     assert repo.status() == ""
 
@@ -282,7 +292,7 @@ def test_new_name_that_windows_cannot_store_is_refused(repo: Repo) -> None:
     assert repo.status() == ""
     commit_to_branch(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
     workspace = Workspace.open(repo.path, durable=False)
-    commit_merge(workspace, "aside", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
+    commit_merge(workspace, "aside", workspace.tip("topic") or "", build_message=lambda merge: "Merge\n")
     assert repo.git("show", "aside:aux.md") == "# Aux\n"
     assert repo.git("show", "aside:a:b.txt") == "Text.\n"
     assert repo.fsck() == ""

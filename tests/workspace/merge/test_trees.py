@@ -484,8 +484,8 @@ def test_merged_file_tree_has_merged_files_and_folders(history: CommitGraph) -> 
         },
     )
     file_tree = MergedFileTree(result)
-    assert sorted(file_tree.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
-    assert sorted(file_tree.entries("x")) == ["y"]
+    assert sorted(file_tree.list_names("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
+    assert sorted(file_tree.list_names("x")) == ["y"]
     assert file_tree.is_folder("x/y")
     assert not file_tree.exists("docs")
     assert not file_tree.exists("guide.md")

@@ -15,7 +15,7 @@ from workspace.proposals.actions.refresh import RefreshResolutions
 from workspace.proposals.approvals import OwnProposal
 from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import merge_remote
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 API_PATH = "specs/api.md"
 
@@ -49,11 +49,11 @@ def test_person_who_amends_client_commit_cannot_approve(
 def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, Resolutions]:
     """Create a proposal in conflict with its target, and return it and resolutions with new content."""
     first_update = UpdateContent(file=API_PATH, slug="calls", content="First.")
-    merged_proposal = setup.proposal_actions.propose([first_update], AGENT_ACTOR, mode=Mode.ALL).proposal
+    merged_proposal = setup.proposal_actions.propose([first_update], AGENT_ACTOR, mode=BatchMode.ALL).proposal
     proposal = setup.open()
     branch = setup.proposal_actions.open_branch(proposal.id)
     second_update = UpdateContent(file=API_PATH, slug="calls", content="Second.")
-    branch.write([second_update], mode=Mode.ALL, tool="edit_document", client="an agent")
+    branch.write([second_update], mode=BatchMode.ALL, tool="edit_document", client="an agent")
     assert merged_proposal is not None
     setup.approve(merged_proposal, "cyd")
     setup.proposal_actions.merge(merged_proposal.id, setup.person("cyd"))
@@ -89,7 +89,7 @@ def test_person_who_resolved_sync_conflict_cannot_approve(setup: ProposalSetup) 
     proposal = setup.open()
     operation = UpdateContent(file=API_PATH, slug="calls", content="Ours.")
     branch = setup.proposal_actions.open_branch(proposal.id)
-    branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
+    branch.write([operation], mode=BatchMode.ALL, tool="edit_document", client="an agent")
     setup.repo.git("checkout", "-q", "-b", "theirs", "main")
     their_commit = setup.repo.commit({API_PATH: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
     setup.repo.git("checkout", "-q", "main")

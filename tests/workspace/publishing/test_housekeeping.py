@@ -39,7 +39,7 @@ from workspace.publishing.publish import publish
 from workspace.publishing.recovery import recover, restore_all_pruned
 from workspace.publishing.staging_folder import StagingFolder
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 SIGNATURE = repositories.make_signature()
 REMOVE_FOLDERS_SCRIPT = """
@@ -250,7 +250,7 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
         with pytest.raises(KeyboardInterrupt):
             publish_change(repo)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
-    assert recover(GitStore(repo.path)).rolled_forward == 1
+    assert recover(GitStore(repo.path)).rolled_forward_count == 1
     assert repo.fsck() == ""
     assert "New steps." in repo.git("show", "main:guides/setup.md")
 
@@ -268,7 +268,7 @@ def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: st
     else:
         operation = AppendContent(file="guides/setup.md", slug="_preamble", content="By a call.")
         workspace = Workspace.open(repo.path, durable=False)
-        assert workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="x").is_committed
+        assert workspace.write([operation], mode=BatchMode.ALL, tool="edit_document", client="x").is_committed
     assert repo.git("rev-parse", "main^").strip() == second_commit
     assert repo.fsck() == ""
 
@@ -375,8 +375,8 @@ def test_publication_restores_pruned_objects_of_tip(repo: Repo, object_kind: str
     assert repo.fsck() == ""
 
 
-@pytest.mark.parametrize("mode", [Mode.ALL, Mode.EACH])
-def test_write_restores_pruned_blob_of_edited_document(repo: Repo, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [BatchMode.ALL, BatchMode.EACH])
+def test_write_restores_pruned_blob_of_edited_document(repo: Repo, mode: BatchMode) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     operation = AppendContent(file="guides/setup.md", slug="_preamble", content="More.")
     assert workspace.write([operation], mode=mode, tool="edit_document", client="x").is_committed
@@ -395,7 +395,7 @@ def test_only_operation_on_lost_document_fails(repo: Repo) -> None:
         AppendContent(file="guides/setup.md", slug="_preamble", content="More."),
         AppendContent(file="README.md", slug="_preamble", content="More."),
     ]
-    result = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="x")
+    result = workspace.write(operations, mode=BatchMode.EACH, tool="edit_document", client="x")
     codes = [step.error.code if step.error else None for step in result.steps]
     assert codes == ["DAMAGED_REPO", None]
     assert result.is_committed

@@ -73,7 +73,7 @@ def test_leftovers_of_killed_writer_are_found_and_recovered(
     assert leftovers.locks == locks
     assert (repo.head() != base) == is_committed
     assert recover(GitStore(tmp_path)) == RecoveryResult(
-        rolled_back=not is_committed, rolled_forward=is_committed
+        rolled_back_count=not is_committed, rolled_forward_count=is_committed
     )
     assert find_leftovers(common_dir) == Leftovers((), ())
     assert (repo.head() != base) == is_committed

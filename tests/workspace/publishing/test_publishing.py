@@ -262,7 +262,7 @@ def try_commit(path: Path, base: str, number: int, outcomes: multiprocessing.Sim
         outcomes.put("moved")
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_one_of_several_processes_publishes(repo: Repo) -> None:
     context = multiprocessing.get_context("spawn")
@@ -589,7 +589,7 @@ PUBLICATION_STEPS = [
     *(
         (owner, name, after)
         for owner, name in [
-            (checkout.Checkout, "check"),
+            (checkout.Checkout, "recheck"),
             (checkout.Checkout, "apply"),
             (staging_folder.StagingFolder, "install"),
             (refs.BranchRef, "acquire"),
@@ -663,16 +663,16 @@ def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pyt
 def test_user_save_during_file_swap_is_preserved(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, save_count: int
 ) -> None:
-    exchange_files, save_numbers = staging_folder.exchange_files, iter(range(1, save_count + 1))
+    swap_files, save_numbers = staging_folder.swap_files, iter(range(1, save_count + 1))
 
     def exchange(source: Path, target: Path) -> bool:
         number = next(save_numbers, None)
         if number:
             (repo.path / ".saved").write_bytes(b"saved %d\n" % number)
             os.rename(repo.path / ".saved", target)
-        return exchange_files(source, target)
+        return swap_files(source, target)
 
-    monkeypatch.setattr(staging_folder, "exchange_files", exchange)
+    monkeypatch.setattr(staging_folder, "swap_files", exchange)
     with pytest.raises(WorktreeConflict):
         publish_changes(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
     assert read_work_files(repo)["README.md"] == b"saved %d\n" % save_count
@@ -695,7 +695,7 @@ def test_write_to_open_file_during_publication_is_preserved(
 
 
 def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging_folder, "exchange_files", lambda one, two: False)
+    monkeypatch.setattr(staging_folder, "swap_files", lambda one, two: False)
     publish_changes(repo, {"README.md": NEW_TEXT, "new.md": NEW_TEXT, "guides/setup.md": None})
     assert read_work_files(repo)["README.md"] == NEW_TEXT
     check_clean(repo)

@@ -98,7 +98,7 @@ def test_empty_folder_in_place_of_reflog_is_replaced(repo: Repo) -> None:
     assert (repo.path / ".git/logs/refs/heads/topic").is_file()
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize(
     "removed_locks", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
@@ -108,21 +108,21 @@ def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed_locks: 
     for lock in removed_locks:
         (repo.path / ".git" / lock).unlink()
     assert f"M  {README_PATH}\n" in repo.status()  # Git has rewritten its index by now
-    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back_count=1)
     check_clean(repo)
     assert (repo.path / README_PATH).read_text() == FILES[README_PATH]
     publish_readme(repo)
     check_clean(repo)
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
     die_in_method(BranchRef, "move", lambda: publish_readme(repo))
     for lock in list_locks(repo):
         (repo.path / ".git" / lock).unlink()
     repo.git("commit", "-qam", "By the user")
-    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back_count=1)
     check_clean(repo)
     assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
@@ -135,7 +135,7 @@ def test_branch_replaced_by_folder_does_not_block_recovery(repo: Repo) -> None:
     check_clean(repo)
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_journal_of_other_version_is_preserved(repo: Repo) -> None:
     die_in_method(BranchRef, "move", lambda: publish_readme(repo))
@@ -169,11 +169,11 @@ def test_failed_step_after_commit_is_completed_by_recovery(
     monkeypatch.undo()
     assert repo.head() == id
     assert list_locks(repo) == []
-    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_forward=1)
+    assert recover(GitStore(repo.path)) == RecoveryResult(rolled_forward_count=1)
     check_clean(repo)
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> None:
     main_repo = repositories.create_repository(tmp_path / "main")
@@ -413,7 +413,7 @@ def test_work_tree_switched_during_publication_is_updated(
     assert (repo.path / README_PATH).read_bytes() == NEW_TEXT
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 def test_rollback_preserves_folder_staged_in_place_of_file(repo: Repo) -> None:
     def remove_readme() -> None:

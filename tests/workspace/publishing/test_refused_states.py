@@ -22,7 +22,7 @@ from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode, StepStatus
+from workspace.writing.plan import BatchMode, StepStatus
 
 FILES = {
     "README.md": "# Example\n\nText.\n",
@@ -215,7 +215,7 @@ def test_unsupported_repository_state_refuses_writes(template_copy: Repo, state:
         AppendContent(file="README.md", slug="_preamble", content="Ours."),
         CreateDocument(type=builtin_types()["document"], title="New", folder="made"),
     )
-    for mode in Mode:
+    for mode in BatchMode:
         with pytest.raises(WorkspaceError) as error_info:
             workspace.write(operations, mode=mode, tool="test", client="test")
         assert error_info.value.code == code
@@ -261,7 +261,7 @@ def test_non_document_is_not_read_or_written(repo_with_links: Repo, path: str) -
     files_before = read_repository_files(repo_with_links.path.parent)
     for operation in operations:
         result = workspace.write(
-            [operation], mode=Mode.EACH, tool="test", client="test", base_commit=snapshot.commit
+            [operation], mode=BatchMode.EACH, tool="test", client="test", base_commit=snapshot.commit
         )
         assert not result.is_committed
         assert result.steps[0].status is StepStatus.FAILED

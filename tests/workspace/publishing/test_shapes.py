@@ -28,7 +28,7 @@ from tests.repository_shapes import (
 from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.text import AppendContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_supported_repository_shape_is_served(
 ) -> None:
     shape = build_shape(template_copy)
     try:
-        workspace = shape.workspace()
+        workspace = shape.open_workspace()
         assert set(FILES) - {"data.txt"} <= set(workspace.snapshot().documents)
         assert "link.md" not in workspace.snapshot().documents
         write_changes(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
@@ -77,7 +77,7 @@ def write_changes(workspace: Workspace, path: str, text: str, *, create: str, re
         RemoveDocument(path=remove),
     )
     base = workspace.tip()
-    result = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
+    result = workspace.write(operations, mode=BatchMode.ALL, tool="test", client="test", base_commit=base)
     assert result.is_committed, result.steps
     assert result.commit == workspace.tip()
 
@@ -140,7 +140,7 @@ def read_files_below(folder: Path) -> dict[str, bytes]:
 
 
 def test_git_gc_between_writes_loses_nothing(template_copy: Repo) -> None:
-    workspace = make_shape(template_copy).workspace()
+    workspace = make_shape(template_copy).open_workspace()
     old_snapshot = workspace.snapshot()
     for number, removed_path in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
         write_changes(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed_path)

@@ -41,4 +41,4 @@ def test_unsafe_destination_has_no_link(destination: str) -> None:
 )
 def test_external_link_has_the_external_class(destination: str, href: str) -> None:
     link = make_renderer().resolve_link(destination)
-    assert (link.href, link.kind) == (href, "external")
+    assert (link.href, link.css_class) == (href, "external")

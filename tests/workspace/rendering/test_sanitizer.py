@@ -50,7 +50,7 @@ def test_only_resolved_urls_of_this_server_are_permitted() -> None:
 def test_ids_are_unique() -> None:
     html = '<p id="a">x</p><p><b id="a">y</b></p>'
     assert sanitize(html) == '<p id="a">x</p><p><b>y</b></p>'
-    assert sanitize(html, has_ids=False) == "<p>x</p><p><b>y</b></p>"
+    assert sanitize(html, allows_ids=False) == "<p>x</p><p><b>y</b></p>"
 
 
 def test_formulas_are_permitted_with_the_math_option() -> None:

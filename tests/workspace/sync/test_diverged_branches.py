@@ -17,7 +17,7 @@ from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
 from workspace.sync.sync import ChooseResolutions
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
 PAGE_TEMPLATE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
@@ -41,7 +41,7 @@ def read_parents(repo: Repo) -> list[str]:
 
 def append_text(workspace: Workspace, file: str, text: str) -> WriteResult:
     operation = AppendContent(file=file, slug="_preamble", content=text)
-    return workspace.write([operation], mode=Mode.EACH, tool="test", client="test")
+    return workspace.write([operation], mode=BatchMode.EACH, tool="test", client="test")
 
 
 def diverge_branches(sync_pair: SyncPair) -> tuple[str, str]:

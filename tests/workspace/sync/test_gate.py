@@ -21,7 +21,7 @@ from workspace.sync.branches import SyncState
 from workspace.sync.conflicts import SyncConflict
 from workspace.sync.sync import SyncResult, UnreviewedMerge, sync
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 pytestmark = pytest.mark.gate
 
@@ -61,7 +61,7 @@ class OtherClone:
         assert known_token is not None
         person = Actor(TOKEN_AUTHOR, "proposals", "command line", known_token.person)
         proposal_actions = workspace.proposal_actions()
-        result = proposal_actions.propose(list(operations), AGENT_ACTOR, mode=Mode.ALL)  # type: ignore[arg-type]
+        result = proposal_actions.propose(list(operations), AGENT_ACTOR, mode=BatchMode.ALL)  # type: ignore[arg-type]
         assert result.proposal is not None
         id = proposal_actions.submit(result.proposal.id, AGENT_ACTOR).proposal.id
         proposal_actions.review(id, person, ReviewDecision.APPROVE)
@@ -219,7 +219,10 @@ def test_unreviewed_document_stays_at_path_of_chosen_side(file_sync_pair: SyncPa
     mover.commit({}, "Move")
     mover.git("push", "-q")
     open_local(file_sync_pair).write(
-        [SetMetadata(file="free/a.md", metadata={"type": "runbook"})], mode=Mode.ALL, tool="t", client="c"
+        [SetMetadata(file="free/a.md", metadata={"type": "runbook"})],
+        mode=BatchMode.ALL,
+        tool="t",
+        client="c",
     )
     with pytest.raises(UnreviewedMerge):
         file_sync_pair.sync()
@@ -335,7 +338,9 @@ def test_direct_removal_of_untyped_document_cannot_be_chosen(file_sync_pair: Syn
     file_sync_pair.sync()
     file_sync_pair.push_as_other_user({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
     file_sync_pair.local_repo.commit({"free/a.md": PAGE_TEXT}, "Remove the type as a person")
-    open_local(file_sync_pair).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
+    open_local(file_sync_pair).write(
+        [RemoveDocument(path="free/a.md")], mode=BatchMode.ALL, tool="t", client="c"
+    )
     assert file_sync_pair.sync().conflicts
     with pytest.raises(UnreviewedMerge):
         file_sync_pair.sync(choose=make_chooser(ResolutionChoice.OURS))

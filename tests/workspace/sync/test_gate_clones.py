@@ -23,7 +23,7 @@ from workspace.proposals.events import ReviewDecision
 from workspace.sync.branches import SyncState
 from workspace.sync.sync import ChooseResolutions, SyncResult, UnreviewedMerge, sync
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 pytestmark = pytest.mark.gate
 
@@ -53,13 +53,13 @@ class Clone(OtherClone):
 
     def write(self, *operations: Operation) -> None:
         """Write directly, as an agent does, and check that the write is committed."""
-        result = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
+        result = self.workspace.write(list(operations), mode=BatchMode.ALL, tool="t", client="c")
         assert [step.error for step in result.steps if step.error] == []
         assert result.is_committed
 
     def propose_and_merge(self, *operations: Operation) -> None:
         """Propose, approve and merge operations."""
-        result = self.workspace.proposal_actions().propose(list(operations), AGENT_ACTOR, mode=Mode.ALL)
+        result = self.workspace.proposal_actions().propose(list(operations), AGENT_ACTOR, mode=BatchMode.ALL)
         assert result.proposal is not None
         self._merge(result.proposal.id)
 

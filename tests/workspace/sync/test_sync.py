@@ -78,7 +78,7 @@ def test_only_served_branch_is_synced(sync_pair: SyncPair) -> None:
     ]
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("transport", ["file", "git"])
 def test_push_after_concurrent_push_is_refused(transport: str, tmp_path: Path, home: Path) -> None:

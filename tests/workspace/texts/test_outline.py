@@ -367,8 +367,8 @@ def test_outline_of_large_source_file_states_its_reason() -> None:
     source = definition * (code.MAX_SOURCE_BYTES // len(definition) + 1)
     outline = build_outline("a.py", source)
     assert [entry.address for entry in outline.entries] == ["_preamble"]
-    assert outline.reason == "source code of more than 1,000,000 bytes has no outline"
-    assert build_outline("b.py", "x = 1\n").reason is None
+    assert outline.single_part_reason == "source code of more than 1,000,000 bytes has no outline"
+    assert build_outline("b.py", "x = 1\n").single_part_reason is None
 
 
 @loop_over(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workspace.validation.files import FileSet
 from workspace.validation.rule import Finding
-from workspace.validation.run import Selection, Validator
+from workspace.validation.run import RuleSelection, Validator
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class MemoryReader:
 
     data_by_path: Mapping[str, bytes]
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         return len(self.data_by_path[path])
 
     def read(self, path: str) -> bytes:
@@ -32,7 +32,7 @@ def build_file_set(texts: Mapping[str, str | bytes]) -> FileSet:
 def build_validator(texts: Mapping[str, str | bytes], *rules: str) -> Validator:
     """Return a validator of files with these texts, with `rules` or with all enabled rules."""
     files = build_file_set(texts)
-    return Validator(files, Selection(files.config.validation, frozenset(rules) if rules else None))
+    return Validator(files, RuleSelection(files.config.validation, frozenset(rules) if rules else None))
 
 
 def check_texts(texts: Mapping[str, str | bytes], *rules: str) -> list[Finding]:

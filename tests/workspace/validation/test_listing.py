@@ -10,7 +10,7 @@ import pytest
 from tests.repositories import Repo, create_empty_repository
 from workspace.git.reader import GitReader
 from workspace.validation.files import UnreadableFile, list_commit, list_folder, list_index
-from workspace.validation.run import Selection, Validator
+from workspace.validation.run import RuleSelection, Validator
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     listing = list_folder(repo.path, GitReader(repo.path))
     assert listing.documents == ("a.md", "docs/b.md")
     assert listing.opaque_paths == {"link.md", "folder"}
-    findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
+    findings = Validator(listing, RuleSelection(listing.config.validation)).check(listing.documents)
     assert [finding.message for finding in findings] == [
         "the link 'nolink.md' leads nowhere: there is no such file"
     ]
@@ -77,7 +77,7 @@ def test_index_lists_files_of_next_commit(repo: Repo) -> None:
     file_set = list_index(GitReader(repo.path))
     assert file_set.documents == ("a.md",)
     assert file_set.reader.read("a.md") == b"# Staged\n"
-    assert file_set.reader.size("a.md") == 9
+    assert file_set.reader.get_size("a.md") == 9
 
 
 def test_commit_lists_its_own_files(repo: Repo) -> None:

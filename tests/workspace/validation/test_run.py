@@ -65,11 +65,15 @@ def test_only_the_first_broken_links_have_a_suggestion() -> None:
 
 def test_suggestion_is_computed_only_for_reported_findings() -> None:
     validator = build_validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
-    document = validator.corpus.read("a.md")
+    document = validator.file_tree.read_document("a.md")
     context = RuleContext(
-        document, validator.files.config, validator.corpus.types, validator.corpus, makes_suggestions=True
+        document,
+        validator.files.config,
+        validator.file_tree.types,
+        validator.file_tree,
+        makes_suggestions=True,
     )
-    findings = check_document(context, RULES, validator.selection.severities("a.md"), max_findings=2)
+    findings = check_document(context, RULES, validator.selection.get_severities("a.md"), max_findings=2)
     assert [(finding.rule, finding.line) for finding in findings] == [
         ("broken-link", 1),
         ("broken-image", 2),

@@ -31,17 +31,17 @@ from workspace.writing.idempotency import (
     MAX_RESULT_LENGTH,
     MAX_SCANNED_COMMITS,
     InvalidKey,
+    KeyedRequest,
     KeyReused,
     RecordedRequest,
-    Request,
     RequestLog,
-    compute_digest,
+    compute_call_digest,
 )
 from workspace.writing.plan import Plan
 
 pytestmark = pytest.mark.smoke
 
-DIGEST = compute_digest("tag_document", {"file": "a.md"})
+DIGEST = compute_call_digest("tag_document", {"file": "a.md"})
 IDEMPOTENCY_KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200)
 TEXT = st.text(st.characters(), max_size=40)
 JSON = st.recursive(
@@ -74,7 +74,7 @@ class CommitGraph:
         message: str | None = None,
         client: str = "agent",
     ) -> str:
-        request = Request(key, DIGEST, lambda _: result or {})
+        request = KeyedRequest(key, DIGEST, lambda _: result or {})
         trailers = request.build_trailers(self.plan)
         return self.commit(parents, format_message(message, client, trailers))
 
@@ -127,9 +127,9 @@ def test_recorded_request_is_found_with_any_message_and_client(
     first_commit = history.repo.head()
     commit = history.commit_with_key((first_commit,), key, result, message=message, client=client)
     log = RequestLog(history.store)
-    assert log.find(commit, key) == RecordedRequest(commit, DIGEST, json.loads(json.dumps(result)))
-    assert key == "forged" or log.find(commit, "forged") is None
-    assert log.find(first_commit, key) is None
+    assert log.find_by_key(commit, key) == RecordedRequest(commit, DIGEST, json.loads(json.dumps(result)))
+    assert key == "forged" or log.find_by_key(commit, "forged") is None
+    assert log.find_by_key(first_commit, key) is None
 
 
 @given(FORGERIES, FORGERIES)
@@ -138,7 +138,7 @@ def test_request_cannot_be_forged_by_message_or_client(
     history: CommitGraph, message: str, client: str
 ) -> None:
     commit = history.commit((history.repo.head(),), format_message(message, client, {}))
-    assert RequestLog(history.store).find(commit, "forged") is None
+    assert RequestLog(history.store).find_by_key(commit, "forged") is None
     assert list(read_trailers(history.store.commit(commit).message)) == ["Docyard-Tool", "Docyard-Client"]
 
 
@@ -164,7 +164,7 @@ def test_long_result_is_compressed_in_the_message(history: CommitGraph) -> None:
     result = {"batch_results": [entry] * 200}
     commit = history.commit_with_key((history.repo.head(),), "long", result)
     assert len(history.store.commit(commit).message) < 1_000
-    request = RequestLog(history.store).find(commit, "long")
+    request = RequestLog(history.store).find_by_key(commit, "long")
     assert request is not None
     assert request.result == result
 
@@ -174,7 +174,7 @@ def test_result_over_the_limit_is_refused(history: CommitGraph) -> None:
         result = {"a": "x" * (length - len('{"a":""}'))}
         if length == MAX_RESULT_LENGTH:
             commit = history.commit_with_key((history.repo.head(),), "limit", result)
-            request = RequestLog(history.store).find(commit, "limit")
+            request = RequestLog(history.store).find_by_key(commit, "limit")
             assert request is not None
             assert request.result == result
         else:
@@ -185,7 +185,7 @@ def test_result_over_the_limit_is_refused(history: CommitGraph) -> None:
 @loop_over("key", ["", "a b", "a\n", "\x7f", "é", "x" * 201])
 def test_invalid_key_is_refused(key: str) -> None:
     with pytest.raises(InvalidKey):
-        Request(key, DIGEST, lambda _: {})
+        KeyedRequest(key, DIGEST, lambda _: {})
 
 
 def compress(data: bytes) -> str:
@@ -231,8 +231,8 @@ def test_malformed_trailers_are_ignored(history: CommitGraph, lines: tuple[str, 
     message = "Malformed\n\n" + "\n".join(lines)
     broken_commit = history.commit((real_commit,), message)
     log = RequestLog(history.store)
-    assert log.find(history.commit((history.repo.head(),), message), "k") is None
-    assert log.find(broken_commit, "k") == RecordedRequest(real_commit, DIGEST, {"real": True})
+    assert log.find_by_key(history.commit((history.repo.head(),), message), "k") is None
+    assert log.find_by_key(broken_commit, "k") == RecordedRequest(real_commit, DIGEST, {"real": True})
 
 
 def test_large_compressed_result_is_not_decompressed(history: CommitGraph) -> None:
@@ -240,7 +240,7 @@ def test_large_compressed_result_is_not_decompressed(history: CommitGraph) -> No
     trailers = f"Docyard-Request: k\nDocyard-Request-Digest: {DIGEST}\nDocyard-Result: {compressed_result}"
     commit = history.commit((history.repo.head(),), f"Large\n\n{trailers}")
     tracemalloc.start()
-    assert RequestLog(history.store).find(commit, "k") is None
+    assert RequestLog(history.store).find_by_key(commit, "k") is None
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 10_000_000
@@ -249,17 +249,17 @@ def test_large_compressed_result_is_not_decompressed(history: CommitGraph) -> No
 def test_same_key_for_another_call_is_an_error(history: CommitGraph) -> None:
     commit = history.commit_with_key((history.repo.head(),), "key")
     log = RequestLog(history.store)
-    recorded_request = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
+    recorded_request = log.find_recorded_request(commit, KeyedRequest("key", DIGEST, lambda _: {}))
     assert recorded_request is not None
     assert recorded_request.commit == commit
     with pytest.raises(KeyReused) as error_info:
-        log.find_repeated(
-            commit, Request("key", compute_digest("tag_document", {"file": "b.md"}), lambda _: {})
+        log.find_recorded_request(
+            commit, KeyedRequest("key", compute_call_digest("tag_document", {"file": "b.md"}), lambda _: {})
         )
     assert error_info.value.details == {"used_in": commit}
     assert "new idempotency_key" in error_info.value.fix
-    assert log.find_repeated(commit, Request("other", DIGEST, lambda _: {})) is None
-    assert log.find(None, "key") is None
+    assert log.find_recorded_request(commit, KeyedRequest("other", DIGEST, lambda _: {})) is None
+    assert log.find_by_key(None, "key") is None
 
 
 @given(RESULTS, RESULTS)
@@ -267,11 +267,11 @@ def test_same_key_for_another_call_is_an_error(history: CommitGraph) -> None:
 def test_digest_is_independent_of_key_order(
     arguments: dict[str, Any], other_arguments: dict[str, Any]
 ) -> None:
-    assert compute_digest("t", arguments) == compute_digest("t", dict(reversed(arguments.items())))
-    assert (compute_digest("t", arguments) == compute_digest("t", other_arguments)) == (
+    assert compute_call_digest("t", arguments) == compute_call_digest("t", dict(reversed(arguments.items())))
+    assert (compute_call_digest("t", arguments) == compute_call_digest("t", other_arguments)) == (
         json.dumps(arguments, sort_keys=True) == json.dumps(other_arguments, sort_keys=True)
     )
-    assert compute_digest("t", arguments) != compute_digest("u", arguments)
+    assert compute_call_digest("t", arguments) != compute_call_digest("u", arguments)
 
 
 def test_too_deeply_nested_arguments_are_refused() -> None:
@@ -279,7 +279,7 @@ def test_too_deeply_nested_arguments_are_refused() -> None:
     for _ in range(100_000):
         nested_list = [nested_list]
     with pytest.raises(LimitExceeded, match="too deeply"):
-        compute_digest("t", {"a": nested_list})
+        compute_call_digest("t", {"a": nested_list})
 
 
 def test_request_is_not_found_after_a_thousand_commits(history: CommitGraph) -> None:
@@ -287,13 +287,13 @@ def test_request_is_not_found_after_a_thousand_commits(history: CommitGraph) -> 
     last_commit = history.add_commits(keyed_commit, MAX_SCANNED_COMMITS - 1)
     reused_log = RequestLog(history.store)
     for log in (reused_log, RequestLog(history.store)):
-        request = log.find(last_commit, "old")
+        request = log.find_by_key(last_commit, "old")
         assert request is not None
         assert request.commit == keyed_commit
     next_commit = history.add_commits(last_commit, 1)
     for log in (reused_log, RequestLog(history.store)):
-        assert log.find(next_commit, "old") is None
-    assert reused_log.find(last_commit, "old") is not None, (
+        assert log.find_by_key(next_commit, "old") is None
+    assert reused_log.find_by_key(last_commit, "old") is not None, (
         "after a reset, the limit includes the commit again"
     )
 
@@ -303,14 +303,14 @@ def test_log_reads_only_new_commits(history: CommitGraph) -> None:
     log = RequestLog(git)
     tip = history.add_commits(history.repo.head(), 50)
     all_commits = 51
-    assert log.find(tip, "none") is None
+    assert log.find_by_key(tip, "none") is None
     assert git.read_count == all_commits
-    assert log.find(tip, "none") is None
+    assert log.find_by_key(tip, "none") is None
     assert git.read_count == all_commits
     newer_commit = history.commit_with_key((history.add_commits(tip, 3),), "new")
-    assert log.find(newer_commit, "new") is not None
+    assert log.find_by_key(newer_commit, "new") is not None
     assert git.read_count == all_commits + 4 + 1, "four new commits, and the commit with the key"
-    assert log.find(tip, "new") is None, "after a reset, the branch does not contain the commit"
+    assert log.find_by_key(tip, "new") is None, "after a reset, the branch does not contain the commit"
     assert git.read_count == all_commits + 4 + 1
 
 
@@ -342,20 +342,20 @@ def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitGraph, d
                     scanned_commits.append(parents[scanned_commits[-1]][0])
                 searched_key = data.draw(st.sampled_from("abc"))
                 expected = [commit for commit in scanned_commits if keys[commit] == searched_key][-1:]
-                request = log.find(tip, searched_key)
+                request = log.find_by_key(tip, searched_key)
                 assert [request.commit] * bool(request) == expected if request else not expected
 
 
 def commit_request(repo: Repo, key: str, path: str) -> str:
     """Add a file in a commit with an idempotency key on the current branch, and return the commit."""
-    request = Request(key, DIGEST, lambda _: {"path": path})
+    request = KeyedRequest(key, DIGEST, lambda _: {"path": path})
     snapshot = Snapshot(GitReader(repo.path), repo.head())
     text = format_message(None, "agent", request.build_trailers(Plan(snapshot, Overlay(snapshot), (), {})))
     return repo.commit({path: "# New\n"}, text)
 
 
 def find_request(repo: Repo, key: str) -> str | None:
-    request = RequestLog(GitReader(repo.path)).find(repo.head(), key)
+    request = RequestLog(GitReader(repo.path)).find_by_key(repo.head(), key)
     return request.commit if request else None
 
 
@@ -394,15 +394,15 @@ def test_shallow_clone_finds_only_requests_in_its_history(repo: Repo, tmp_path: 
     assert (clone.path / ".git" / "shallow").exists()
     log = RequestLog(GitReader(clone.path))
     for _ in range(2):
-        request = log.find(clone.head(), "new")
+        request = log.find_by_key(clone.head(), "new")
         assert request is not None
         assert request.commit == newer_commit
-        assert log.find(clone.head(), "old") is None
+        assert log.find_by_key(clone.head(), "old") is None
     clone.git("fetch", "-q", "--unshallow")
-    assert log.find(clone.head(), "old") is not None
+    assert log.find_by_key(clone.head(), "old") is not None
 
 
 def test_missing_commit_is_an_error(history: CommitGraph) -> None:
     tip = history.commit(("1" * 40,), "Its parent was lost\n")
     with pytest.raises(DamagedRepository):
-        RequestLog(history.store).find(tip, "key")
+        RequestLog(history.store).find_by_key(tip, "key")

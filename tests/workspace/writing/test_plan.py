@@ -15,7 +15,7 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
-from workspace.writing.plan import Mode, Plan, StepStatus, plan
+from workspace.writing.plan import BatchMode, Plan, StepStatus, build_plan
 
 pytestmark = pytest.mark.smoke
 
@@ -31,9 +31,9 @@ def snapshot(repo: Repo) -> Snapshot:
 
 
 def plan_operations(
-    snapshot: Snapshot, *operations: Operation | WorkspaceError, mode: Mode = Mode.EACH
+    snapshot: Snapshot, *operations: Operation | WorkspaceError, mode: BatchMode = BatchMode.EACH
 ) -> Plan:
-    return plan(snapshot, operations, mode, EDIT_CONTEXT)
+    return build_plan(snapshot, operations, mode, EDIT_CONTEXT)
 
 
 def list_statuses(plan_result: Plan) -> list[str]:
@@ -48,12 +48,14 @@ def test_mode_each_applies_successful_operations(snapshot: Snapshot) -> None:
 
 
 def test_mode_all_applies_nothing_after_a_failure(snapshot: Snapshot) -> None:
-    result = plan_operations(snapshot, APPEND_OPERATION, INVALID_UPDATE, APPEND_OPERATION, mode=Mode.ALL)
+    result = plan_operations(snapshot, APPEND_OPERATION, INVALID_UPDATE, APPEND_OPERATION, mode=BatchMode.ALL)
     assert list_statuses(result) == ["undone", "failed", "not_run"]
     assert result.changes == {}
     assert result.overlay.document(README_PATH).data == snapshot.read(README_PATH)
     assert result.summaries == ()
-    assert list_statuses(plan_operations(snapshot, APPEND_OPERATION, APPEND_OPERATION, mode=Mode.ALL)) == [
+    assert list_statuses(
+        plan_operations(snapshot, APPEND_OPERATION, APPEND_OPERATION, mode=BatchMode.ALL)
+    ) == [
         "done",
         "done",
     ]
@@ -89,7 +91,9 @@ def test_operation_without_effect_makes_no_change(snapshot: Snapshot) -> None:
 def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
     result = plan_operations(snapshot, APPEND_OPERATION, LimitExceeded("too much"), APPEND_OPERATION)
     assert list_statuses(result) == ["done", "failed", "done"]
-    assert list_statuses(plan_operations(snapshot, LimitExceeded("x"), APPEND_OPERATION, mode=Mode.ALL)) == [
+    assert list_statuses(
+        plan_operations(snapshot, LimitExceeded("x"), APPEND_OPERATION, mode=BatchMode.ALL)
+    ) == [
         "failed",
         "not_run",
     ]

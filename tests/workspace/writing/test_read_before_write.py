@@ -24,7 +24,7 @@ from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
-from workspace.writing.plan import Mode, Plan, StepStatus, plan
+from workspace.writing.plan import BatchMode, Plan, StepStatus, build_plan
 from workspace.writing.read_before_write import (
     OverwriteCheck,
     Precondition,
@@ -57,7 +57,7 @@ def plan_operations(
     seen_texts: SeenTexts | None = None,
     base: Snapshot | None = None,
 ) -> Plan:
-    return plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT, Precondition(base, seen_texts))
+    return build_plan(snapshot, operations, BatchMode.EACH, EDIT_CONTEXT, Precondition(base, seen_texts))
 
 
 def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE_PATH) -> SeenTexts:
@@ -249,7 +249,9 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
         b"\n  - Completed: 2000-01-02", b""
     )
     assert b"[x] w3" in _read_planned_page(result)
-    replay_result = plan(tip, [second_complete], Mode.EACH, EDIT_CONTEXT, Precondition(first_snapshot=base))
+    replay_result = build_plan(
+        tip, [second_complete], BatchMode.EACH, EDIT_CONTEXT, Precondition(first_snapshot=base)
+    )
     assert b"[x] w4" in _read_planned_page(replay_result)
 
 
@@ -280,10 +282,10 @@ def test_address_newer_than_the_base_is_refused(
     assert "not in base_commit" in error.message
     assert "base_commit" in error.fix
     # A replay is refused as well. Addresses in a document that is newer than the base refer to the tip.
-    replay_result = plan(
+    replay_result = build_plan(
         take_snapshot(repo),
         [operation],
-        Mode.EACH,
+        BatchMode.EACH,
         EDIT_CONTEXT,
         Precondition(base, None, take_snapshot(repo)),
     )
@@ -349,7 +351,9 @@ def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> N
         CompleteTask(file=file, slug=f"tasks[{index}]")
         for file, index in ((PAGE_PATH, 0), (PAGE_PATH, 3), ("new.md", 3))
     ]
-    result = plan(tip, operations, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first_snapshot))
+    result = build_plan(
+        tip, operations, BatchMode.EACH, EDIT_CONTEXT, Precondition(base, None, first_snapshot)
+    )
     assert list_codes(result) == ["done", "TASK_NOT_FOUND", "done"]
     for file, completed_name in ((PAGE_PATH, b"a"), ("new.md", b"d")):
         data = result.changes[file] or b""

@@ -15,7 +15,7 @@ from workspace.edits.sections import RemoveSection
 from workspace.edits.tasks import AddTask, CompleteTask
 from workspace.edits.text import AppendContent, UpdateContent
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.read_before_write import SeenTexts
 from workspace.writing.write import WriteResult
 
@@ -44,7 +44,11 @@ def write_as_other(repo: Repo) -> Callable[..., WriteResult]:
 
     def write(*operations: Operation) -> WriteResult:
         return other_workspace.write(
-            operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other_workspace.tip()
+            operations,
+            mode=BatchMode.ALL,
+            tool="edit_document",
+            client="b",
+            base_commit=other_workspace.tip(),
         )
 
     return write
@@ -62,7 +66,7 @@ def write_concurrently(
 ) -> WriteResult:
     """Write a batch; another writer commits after the batch is planned and before it is published."""
     batch = [CallbackOperation(commit_as_other), *operations]
-    return our_workspace.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
+    return our_workspace.write(batch, mode=BatchMode.EACH, tool="edit_document", client="a", **options)
 
 
 def read_head_page(repo: Repo) -> str:

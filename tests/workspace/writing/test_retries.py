@@ -22,8 +22,8 @@ from workspace.git.store import GitStore
 from workspace.snapshot.document_types import read_type_by_name
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import MAX_SCANNED_COMMITS, KeyReused, Request, compute_digest
-from workspace.writing.plan import Mode, Plan, StepStatus
+from workspace.writing.idempotency import MAX_SCANNED_COMMITS, KeyedRequest, KeyReused, compute_call_digest
+from workspace.writing.plan import BatchMode, Plan, StepStatus
 from workspace.writing.write import WriteResult
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
@@ -46,9 +46,16 @@ def write_batch(
     **options: Any,
 ) -> WriteResult:
     request = (
-        Request(key, compute_digest("edit_document", {"text": repr(operations)}), result) if key else None
+        KeyedRequest(key, compute_call_digest("edit_document", {"text": repr(operations)}), result)
+        if key
+        else None
     )
-    options = {"mode": Mode.EACH, "tool": "edit_document", "client": "agent", "request": request} | options
+    options = {
+        "mode": BatchMode.EACH,
+        "tool": "edit_document",
+        "client": "agent",
+        "request": request,
+    } | options
     return workspace.write(operations, **options)
 
 
@@ -114,7 +121,7 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     workspace = open_workspace(repo)
     refused_result = write_batch(workspace, [INVALID_UPDATE], "key")
     assert [step.status for step in refused_result.steps] == [StepStatus.FAILED]
-    retry_result = write_batch(workspace, [ADD_TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
+    retry_result = write_batch(workspace, [ADD_TASK, INVALID_UPDATE], "all", mode=BatchMode.ALL)
     assert [step.status for step in retry_result.steps] == [StepStatus.ROLLED_BACK, StepStatus.FAILED]
     dry_result = write_batch(workspace, [ADD_TASK], "key", dry_run=True)
     assert dry_result.changes
@@ -201,7 +208,7 @@ def write_in_race(
     return results
 
 
-@pytest.mark.promise
+@pytest.mark.guarantee
 @pytest.mark.process
 @pytest.mark.parametrize("repo_kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
 def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: str) -> None:
@@ -234,10 +241,12 @@ def test_key_committed_by_another_process_after_the_plan_makes_no_second_commit(
             first_results.append(write_batch(other_workspace, [ADD_TASK], "key"))
             return super().apply(overlay, context)
 
-    request = Request("key", compute_digest("edit_document", {"text": repr([ADD_TASK])}), build_summaries)
+    request = KeyedRequest(
+        "key", compute_call_digest("edit_document", {"text": repr([ADD_TASK])}), build_summaries
+    )
     late_task = TaskAfterConcurrentWrite(file=ADD_TASK.file, slug=ADD_TASK.slug, title=ADD_TASK.title)
     result = open_workspace(repo).write(
-        [late_task], mode=Mode.EACH, tool="edit_document", client="agent", request=request
+        [late_task], mode=BatchMode.EACH, tool="edit_document", client="agent", request=request
     )
     [first_result] = first_results
     assert first_result.is_committed

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-class Features(NamedTuple):
-    """The extensions of GitHub's Markdown to read; with `breaks`, each line end is a line break."""
+class MarkdownFeatures(NamedTuple):
+    """The optional syntax of a text: wiki links, formulas, and, with `breaks`, line ends as line breaks."""
 
     wiki: bool = False
     math: bool = False
@@ -22,5 +22,5 @@ class ParsedPage(NamedTuple):
 
     tokens: list[Token]
     parser: MarkdownIt
-    features: Features
+    features: MarkdownFeatures
     is_cut: bool

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from workspace.markdown.anchors import read_heading
 from workspace.markdown.attribute_lists import read_attribute_line
-from workspace.markdown.html.page import Features, ParsedPage
+from workspace.markdown.html.page import MarkdownFeatures, ParsedPage
 from workspace.markdown.html.writer import add_render_rules
 from workspace.markdown.parser import make_block_parser, make_too_many_blocks_error
 
@@ -42,6 +42,8 @@ _CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 def mark_alerts_and_tasks(tokens: list[Token]) -> None:
     """Mark alerts and tasks, and remove their marks and the anchors of headings from the text.
 
+    Also replace styles of table cells by alignments.
+
     The `meta` of an alert's quotation has `alert`; the `meta` of a task's list item has `done`. The
     library's own rules read the text after the mark as blocks, so a page would have headings without
     addresses.
@@ -54,16 +56,16 @@ def mark_alerts_and_tasks(tokens: list[Token]) -> None:
                 inline.content = read_heading(inline.content).title
                 _hide_lists_below(tokens, position)
             case "blockquote_open" if not token.level:
-                _read_alert(tokens, position)
+                _mark_alert(tokens, position)
             case "bullet_list_open" | "ordered_list_open":
                 lists.append(token)
             case "bullet_list_close" | "ordered_list_close":
                 lists.pop()
             case "list_item_open":
-                if _read_task(tokens, position) and lists:
+                if _mark_task(tokens, position) and lists:
                     lists[-1].attrSet("class", "task-list")
             case "th_open" | "td_open":
-                _set_alignment(token)
+                _replace_style_by_alignment(token)
 
 
 def _hide_lists_below(tokens: list[Token], position: int) -> None:
@@ -80,7 +82,7 @@ def _hide_lists_below(tokens: list[Token], position: int) -> None:
     paragraph[0].hidden = paragraph[2].hidden = not lines
 
 
-def _read_alert(tokens: list[Token], position: int) -> None:
+def _mark_alert(tokens: list[Token], position: int) -> None:
     """Mark a quotation as an alert, and remove the alert's mark, if its text begins with such a mark."""
     if tokens[position + 1].type != "paragraph_open":
         return
@@ -102,7 +104,7 @@ def _read_alert(tokens: list[Token], position: int) -> None:
     quotation.tag = end.tag = "div"
 
 
-def _read_task(tokens: list[Token], position: int) -> bool:
+def _mark_task(tokens: list[Token], position: int) -> bool:
     """Mark a list item as a task, and remove its checkbox; return False if it has no checkbox."""
     if tokens[position + 1].type != "paragraph_open":
         return False
@@ -116,8 +118,8 @@ def _read_task(tokens: list[Token], position: int) -> bool:
     return True
 
 
-def _set_alignment(token: Token) -> None:
-    """Set the alignment of a cell without a style, which pages do not permit."""
+def _replace_style_by_alignment(token: Token) -> None:
+    """Replace the style of a table cell by `align`, because pages do not permit styles."""
     style = str(token.attrs.pop("style", ""))
     if style:
         token.attrSet("align", style.removeprefix("text-align:"))
@@ -135,7 +137,10 @@ def enable_autolinks(parser: MarkdownIt) -> None:
 
     class Linkify(LinkifyIt):  # type: ignore[misc]
         def pretest(self, text: str) -> bool:
-            """Return False for a text without addresses, ten times as fast as the library."""
+            """Return False for a text without addresses, or with too many marks of URLs in a word.
+
+            This check is ten times as fast as that of the library.
+            """
             text = text.lower()
             return any(mark in text for mark in (*_AUTOLINK_MARKS, "@")) and not _has_many_marks(text)
 
@@ -212,9 +217,8 @@ def read_wiki_link(state: StateInline, silent: bool) -> bool:
     return True
 
 
-# In tokens of the parser: the start, the text and the end of a block are one each. A longer page would take
-# seconds to render.
-MAX_BLOCKS = 60_000
+# The start, the text and the end of a block are one token each. A longer page would take seconds to render.
+MAX_BLOCK_TOKENS = 60_000
 
 # Inline rules take quadratic time for some texts. The cost of a text is the product of its marks and
 # its characters. These limits bound the cost of one text and of a page.
@@ -224,7 +228,7 @@ _MAX_UNCOUNTED_COST = 10_000  # cheaper texts do not count towards the cost of a
 _INLINE_MARKS = "[]<`*_$!~&"
 
 
-def read_page(text: str, features: Features) -> ParsedPage:
+def read_page(text: str, features: MarkdownFeatures) -> ParsedPage:
     """Read the blocks and the inline Markdown of a text without front matter.
 
     Raises LimitExceeded for a text of too many blocks.
@@ -236,7 +240,7 @@ def read_page(text: str, features: Features) -> ParsedPage:
 
 
 @cache
-def _get_parser(features: Features) -> MarkdownIt:
+def _get_parser(features: MarkdownFeatures) -> MarkdownIt:
     from mdit_py_plugins.footnote import footnote_plugin
 
     from workspace.markdown.library import text_join
@@ -264,11 +268,11 @@ def _get_parser(features: Features) -> MarkdownIt:
 
 
 def _limit_blocks(state: StateCore) -> None:
-    """Remove the blocks beyond the limit of `MAX_BLOCKS` tokens, without splitting a block.
+    """Remove the blocks beyond the limit of `MAX_BLOCK_TOKENS` tokens, without splitting a block.
 
     Raises LimitExceeded if the first block is too large.
     """
-    tokens, end = state.tokens, MAX_BLOCKS
+    tokens, end = state.tokens, MAX_BLOCK_TOKENS
     if len(tokens) <= end:
         return
     while end and (tokens[end].level or tokens[end].nesting < 0 or tokens[end - 1].nesting > 0):

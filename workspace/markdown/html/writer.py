@@ -100,12 +100,12 @@ class RenderContext(Protocol):
     """The parts of the HTML that depend on the document or the page. Lines count from 0 in the text."""
 
     @property
-    def has_ids(self) -> bool:
-        """Return True if the HTML may have ids, because it occurs only once on its page."""
+    def allows_ids(self) -> bool:
+        """Return True if the HTML may contain ids, because it occurs only once on its page."""
         ...
 
     @property
-    def has_mermaid(self) -> bool:
+    def marks_diagrams(self) -> bool:
         """Return True if diagrams are marked for the page to draw."""
         ...
 
@@ -144,8 +144,8 @@ class WrittenHtml(NamedTuple):
 class _RenderState:
     """The state that the rules of one page share."""
 
-    def __init__(self, context: RenderContext, *, has_math: bool) -> None:
-        self.context, self.has_math = context, has_math
+    def __init__(self, context: RenderContext, *, renders_formulas: bool) -> None:
+        self.context, self.renders_formulas = context, renders_formulas
         self.heading_names: HeadingNames | None = None
         self.tag_count = 0
 
@@ -179,7 +179,7 @@ class _RuleCall(NamedTuple):
 
 def write_html(page: ParsedPage, context: RenderContext) -> WrittenHtml:
     """Return a page as HTML."""
-    state = _RenderState(context, has_math=page.features.math)
+    state = _RenderState(context, renders_formulas=page.features.math)
     html = page.parser.renderer.render(
         _select_visible_tokens(page.tokens, context), page.parser.options, {"state": state}
     )
@@ -247,9 +247,9 @@ def _write_list_item_open(call: _RuleCall) -> str:
 def _write_fence(call: _RuleCall) -> str:
     token, context = call.token, call.context
     language = (token.info.split() or [""])[0].lower()
-    if language == "mermaid" and context.has_mermaid:
+    if language == "mermaid" and context.marks_diagrams:
         return f'<pre class="mermaid">{escape(token.content)}</pre>\n'
-    if language == "math" and call.state.has_math:
+    if language == "math" and call.state.renders_formulas:
         return context.render_formula(token.content, is_block=True)
     class_attribute = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
     return f"<pre><code{class_attribute}>{escape(token.content)}</code></pre>\n"
@@ -301,7 +301,7 @@ def _write_image(call: _RuleCall) -> str:
 def _write_footnote_ref(call: _RuleCall) -> str:
     token = call.token
     number = int(token.meta["id"]) + 1
-    if not call.context.has_ids:
+    if not call.context.allows_ids:
         return f'<sup><a aria-label="Footnote {number}">{number}</a></sup>'
     target, own_id = encode_fragment(f"fn-{token.meta['label']}"), _make_reference_id(token)
     return (
@@ -320,7 +320,7 @@ def _write_footnote_open(call: _RuleCall) -> str:
 
 
 def _write_footnote_anchor(call: _RuleCall) -> str:
-    if not call.context.has_ids:
+    if not call.context.allows_ids:
         return ' <a aria-label="Back to the text">↩</a>'
     href = escape(encode_fragment(_make_reference_id(call.token)))
     return f' <a class="footnote-backref" href="#{href}" aria-label="Back to the text">↩</a>'

@@ -9,7 +9,7 @@ from workspace.proposals.actions import discuss, merge, open, refresh
 from workspace.proposals.actions.discuss import relay
 from workspace.proposals.actions.merge_gate import find_merge_blockers
 from workspace.proposals.actions.repository import ProposalRepository, check_not_ended, ensure_local_branch
-from workspace.writing.idempotency import check_key
+from workspace.writing.idempotency import check_idempotency_key
 from workspace.writing.write import WriteRequest
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import Preview
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.writing.idempotency import Request
-    from workspace.writing.plan import Mode
+    from workspace.writing.idempotency import KeyedRequest
+    from workspace.writing.plan import BatchMode
     from workspace.writing.read_before_write import SeenTexts
     from workspace.writing.write import WriteResult
 
@@ -99,12 +99,12 @@ class ProposalActions:
         operations: Sequence[Operation | WorkspaceError],
         actor: Actor,
         *,
-        mode: Mode,
+        mode: BatchMode,
         message: str | None = None,
         dry_run: bool = False,
         base_commit: str | None = None,
         seen_texts: SeenTexts | None = None,
-        request: Request | None = None,
+        request: KeyedRequest | None = None,
         new_proposal: NewProposal | None = None,
     ) -> ProposedWrite:
         """Write operations to a new proposal, named by the caller or by the commit message of the write.
@@ -122,24 +122,24 @@ class ProposalActions:
             dry_run=dry_run,
             base_commit=base_commit,
             seen_texts=seen_texts,
-            request=request,
+            keyed_request=request,
             check_new_request=None,  # the target is a proposal
             person=actor.person,
         )
         return open.propose(self._repository, call, actor, new_proposal)
 
-    def has_proposal_for(self, request: Request) -> bool:
+    def has_proposal_for(self, request: KeyedRequest) -> bool:
         """Return True if a call with this key became or opened a proposal."""
         return open.is_key_of_proposal(self._repository, request.key)
 
-    def find_write(self, proposal: Proposal, request: Request) -> WriteResult | None:
+    def find_write(self, proposal: Proposal, request: KeyedRequest) -> WriteResult | None:
         """Return the result of an earlier write with this key to a proposal, even if the proposal has ended.
 
         Raises KeyReused.
         """
         return open.find_write(self._repository.workspace, proposal, request)
 
-    def check_not_proposed(self, request: Request) -> None:
+    def check_not_proposed(self, request: KeyedRequest) -> None:
         """Raise Protected if a call with this key became a proposal; `propose` returns its result."""
         open.check_not_proposed(self._repository, request)
 
@@ -274,7 +274,7 @@ class ProposalActions:
 
 def _check_key(key: str | None) -> None:
     if key is not None:
-        check_key(key)
+        check_idempotency_key(key)
 
 
 class PullRequestFailed(WorkspaceError):

@@ -308,7 +308,7 @@ def _make_seal(
 class RelayedEvent(NamedTuple):
     """An event from a forge: its author, and the key by which it is recognized.
 
-    The key contains a space, which `check_key` rejects, so no caller can use the same key.
+    The key contains a space, which `check_idempotency_key` rejects, so no caller can use the same key.
     """
 
     body: Commented | Reviewed | Closed | Reopened

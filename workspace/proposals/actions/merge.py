@@ -155,8 +155,8 @@ def _try_merge(
                 workspace,
                 target,
                 tip,
-                message=build_message,
-                check=check_policy,
+                build_message=build_message,
+                check_merge=check_policy,
                 confirm=confirm_unchanged,
                 person=actor.person,
             )

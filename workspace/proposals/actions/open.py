@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.events import EventBody
     from workspace.proposals.proposal import Proposal
-    from workspace.writing.idempotency import RecordedRequest, Request
+    from workspace.writing.idempotency import KeyedRequest, RecordedRequest
 
 
 def open_proposal(
@@ -92,7 +92,7 @@ def open_proposal(
 def _check_key_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
     """Raise KeyReused if a write with this key is in the history of a tip."""
     for tip in tips:
-        recorded_request = get_request_log(workspace).find(tip, key)
+        recorded_request = get_request_log(workspace).find_by_key(tip, key)
         if recorded_request is not None:
             raise make_key_reused_error(used_in=recorded_request.commit)
 
@@ -155,10 +155,10 @@ def propose(
     workspace = call.workspace
     require_writable(workspace.git)
     target, tip = find_target(workspace)
-    key = call.request.key if call.request is not None and not call.dry_run else None
+    key = call.keyed_request.key if call.keyed_request is not None and not call.dry_run else None
     id = derive_id(key) if key is not None else generate_id(repository.list_ids())
-    if key is not None and call.request is not None and id in repository.list_ids():
-        earlier_write = _find_earlier_write(repository, id, call.request)
+    if key is not None and call.keyed_request is not None and id in repository.list_ids():
+        earlier_write = _find_earlier_write(repository, id, call.keyed_request)
         if earlier_write is None:
             raise _make_missing_write_error(repository, id)
         return earlier_write
@@ -178,7 +178,7 @@ def propose(
         return ProposedWrite(proposal, result)
 
 
-def check_not_proposed(repository: ProposalRepository, request: Request) -> None:
+def check_not_proposed(repository: ProposalRepository, request: KeyedRequest) -> None:
     """Raise Protected if a call with this key became a proposal, which may be merged by now."""
     id = derive_id(request.key)
     earlier_write = _find_earlier_write(repository, id, request) if id in repository.list_ids() else None
@@ -195,14 +195,14 @@ def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:
     if _find_proposal(repository, id) is None:
         return False
     workspace = repository.workspace
-    recorded_request = get_request_log(workspace).find(workspace.tip(), key)
+    recorded_request = get_request_log(workspace).find_by_key(workspace.tip(), key)
     return recorded_request is None or _is_write_to_proposal(workspace, recorded_request, id)
 
 
-def find_write(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
+def find_write(workspace: Branch, proposal: Proposal, request: KeyedRequest) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
     tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
-    recorded_request = get_request_log(workspace).find_repeated(tip, request)
+    recorded_request = get_request_log(workspace).find_recorded_request(tip, request)
     if recorded_request is None or not _is_write_to_proposal(workspace, recorded_request, proposal.id):
         return None
     snapshot = workspace.snapshot(tip)
@@ -211,7 +211,9 @@ def find_write(workspace: Branch, proposal: Proposal, request: Request) -> Write
     )
 
 
-def _find_earlier_write(repository: ProposalRepository, id: str, request: Request) -> ProposedWrite | None:
+def _find_earlier_write(
+    repository: ProposalRepository, id: str, request: KeyedRequest
+) -> ProposedWrite | None:
     """Return the result of an earlier write with the same key to its proposal. Raises KeyReused."""
     proposal = _find_proposal(repository, id)
     earlier_result = find_write(repository.workspace, proposal, request) if proposal is not None else None

@@ -154,9 +154,9 @@ def refresh(
                 workspace,
                 branch,
                 theirs,
-                message=build_message,
+                build_message=build_message,
                 resolutions=chosen_resolutions,
-                check=check_unmoved,
+                check_merge=check_unmoved,
                 person=actor.person,
             )
         except MergeConflict as conflict:
@@ -252,7 +252,7 @@ def _publish_fast_forward(
     }
     message = f"docyard: refresh {proposal.content.branch}"
     author = make_author_signature(workspace, actor.person)
-    batch = Batch(proposal.content.branch, tip, changes, message, author, commit=theirs)
+    batch = Batch(proposal.content.branch, tip, changes, message, author, existing_commit=theirs)
     with workspace.writer_lock:
         try:
             publish(store, batch, durable=workspace.durable)

@@ -257,7 +257,7 @@ def create_branch(workspace: Branch, branch: str, commit: str) -> str:
         return tip
     check_signing(workspace.snapshot())
     message = f"docyard: begin {branch}"
-    batch = Batch(branch, None, {}, message, make_author_signature(workspace), commit=commit)
+    batch = Batch(branch, None, {}, message, make_author_signature(workspace), existing_commit=commit)
     with workspace.writer_lock, ignore_preliminary_commits():
         try:
             return publish(store, batch, durable=workspace.durable)

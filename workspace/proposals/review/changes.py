@@ -12,7 +12,7 @@ import threading
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
+from workspace.diff.changes import ChangeKind, DocumentChange, DocumentChangeKind
 from workspace.diff.trees import compare_document, compare_trees
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
@@ -102,9 +102,9 @@ def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
 def select_section(document: DocumentChange, slug: str) -> DocumentChange | None:
     """Return the changes of a document in or below a section; return None if there are no such changes."""
     section = slug.partition("[")[0]
-    sections = tuple(
+    section_changes = tuple(
         change
-        for change in document.sections
+        for change in document.section_changes
         if change.kind is not ChangeKind.METADATA
         and any(
             version is not None
@@ -113,7 +113,7 @@ def select_section(document: DocumentChange, slug: str) -> DocumentChange | None
             for version in (change.before, change.after)
         )
     )
-    return document._replace(sections=sections) if sections else None
+    return document._replace(section_changes=section_changes) if section_changes else None
 
 
 def _is_at_or_below(address: str, section: str) -> bool:
@@ -131,10 +131,10 @@ def _list_changes_by_path(file_changes: Sequence[FileChange]) -> tuple[DocumentC
 
 def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChange:
     if old is None:
-        return DocumentChange(DocumentKind.ADDED, None, path, path)
+        return DocumentChange(DocumentChangeKind.ADDED, None, path, path)
     if new is None:
-        return DocumentChange(DocumentKind.REMOVED, path, path, path)
-    return DocumentChange(DocumentKind.CHANGED, path, path, path)
+        return DocumentChange(DocumentChangeKind.REMOVED, path, path, path)
+    return DocumentChange(DocumentChangeKind.CHANGED, path, path, path)
 
 
 _MAX_SEARCHED_COMMITS = 50_000  # the maximum number of commits of a proposal that are read one by one

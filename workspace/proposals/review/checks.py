@@ -29,7 +29,7 @@ from workspace.validation.rules import (
     unreadable_document,
 )
 from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
-from workspace.validation.run import Selection, check_document, find_switches, make_file_finding
+from workspace.validation.run import RuleSelection, check_document, find_switches, make_file_finding
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from templates import DocumentType
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
-    from workspace.links.inbound_links import InboundLinks
+    from workspace.links.inbound_links import InboundLinkFinder
     from workspace.links.resolver import FileTree
     from workspace.merge.trees import Merge
     from workspace.snapshot.document_types import BrokenType
@@ -91,7 +91,7 @@ def list_changed_documents(merge: Merge) -> list[str]:
 
 
 def find_linking_documents(
-    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound_links: InboundLinks
+    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound_links: InboundLinkFinder
 ) -> list[str]:
     """Return other documents that may link to a removed file, folder, or section."""
     removed_targets = list(_list_removed_targets(merge, earlier_state, later_state))
@@ -185,7 +185,7 @@ def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
     types = earlier_state.types
     if any(path.startswith(f"{TYPES_FOLDER}/") for path in merge.changes):
         types = {**types}
-        for name in sorted(file_tree.entries(TYPES_FOLDER))[:MAX_TYPES]:
+        for name in sorted(file_tree.list_names(TYPES_FOLDER))[:MAX_TYPES]:
             types[name] = _read_type(merge, name)
     return CheckedState(file_tree, earlier_state.config, types)
 
@@ -208,7 +208,9 @@ def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]
     An unknown document type is only a note of `docyard validate`. In a check it is a problem unless the
     settings set its severity, because the requirements of an unknown type cannot be checked.
     """
-    severities = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
+    severities = dict(
+        RuleSelection(config.validation, frozenset(rule.name for rule in rules)).get_severities(path)
+    )
     if unknown_type.RULE.name in severities and unknown_type.RULE.name not in config.validation.levels(path):
         severities[unknown_type.RULE.name] = Severity.WARNING
     return severities
@@ -249,7 +251,7 @@ MAX_BYTES = 64_000_000
 """The maximum number of bytes that one run reads. A larger merge is not checked, and passes no check."""
 
 
-def check_merge(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
+def check_merge(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
     A problem is not new if the target has a problem of the same rule and message. It may be in the same
@@ -262,7 +264,7 @@ def check_merge(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult,
         return make_unchecked_results(error.message)
 
 
-def _run_checks(merge: Merge, inbound_links: InboundLinks) -> tuple[CheckResult, ...]:
+def _run_checks(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:
     earlier_state = make_state_before(merge)
     later_state = make_state_after(merge, earlier_state)
     changed_paths = list_changed_documents(merge)

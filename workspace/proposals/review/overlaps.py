@@ -63,7 +63,7 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
     with_subsections: set[tuple[str, str]] = set()
     ancestor_keys: dict[tuple[str, str], tuple[str, ...]] = {}
     for change in changes.documents:
-        if change.is_addition_or_removal or change.old_path != change.path or not change.sections:
+        if change.is_addition_or_removal or change.old_path != change.path or not change.section_changes:
             whole_paths |= {path for path in (change.path, change.old_path) if path is not None}
             continue
         for snapshot, version, kind in _list_versions(change, old, new):
@@ -116,7 +116,7 @@ def find_common_addresses(own: TouchedSections, other: TouchedSections) -> tuple
 def _list_versions(
     change: DocumentChange, old: Snapshot, new: Snapshot
 ) -> Iterator[tuple[Snapshot, PartVersion, ChangeKind]]:
-    for section_change in change.sections:
+    for section_change in change.section_changes:
         for snapshot, version in ((old, section_change.before), (new, section_change.after)):
             if version is not None:
                 yield snapshot, version, section_change.kind

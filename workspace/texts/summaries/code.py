@@ -91,9 +91,10 @@ _EDGE_LINE_COUNT = 3
 
 
 def read_log_passages(text: str) -> Iterator[Passage]:
-    """Yield the lines of a log that are not blank. The first line of each level has a note with their number.
+    """Yield the lines of a log that are not blank.
 
-    The three first and the three last lines, and the first line of each level, have higher weights.
+    The first line of each level has a note with the number of lines of that level. This line, and the
+    three first and the three last lines, have higher weights.
     """
     lines = [line for line in LINE_END.split(text) if line.strip()]
     counts: dict[str, int] = {}

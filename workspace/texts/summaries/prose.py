@@ -41,11 +41,11 @@ class BlockShape(Enum):
 
 
 class ProseBlock(NamedTuple):
-    """A block: its lines without marks, and the `label` of the admonition that contains it ("warning")."""
+    """A block: its lines without marks, and the kind of the `admonition` that contains it ("warning")."""
 
     shape: BlockShape
     lines: list[str]
-    label: str = ""
+    admonition: str = ""
 
 
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
@@ -88,13 +88,13 @@ def read_prose(text: str) -> Iterator[ProseBlock]:
 
 
 class _BlockReader:
-    """A reader of lines; `_label` is the label of the admonition that contains the next block."""
+    """A reader of lines; `_admonition` is the kind of the admonition that contains the next block."""
 
     def __init__(self, lines: Sequence[str], *, is_quoted: bool = False) -> None:
         self._lines = lines
         self._is_quoted = is_quoted
         self._index = 0
-        self._label = ""
+        self._admonition = ""
         self._in_list = False
 
     def read_blocks(self) -> Iterator[ProseBlock]:
@@ -119,7 +119,7 @@ class _BlockReader:
                 yield self._read_item(line[match.end() :])
             elif _LINE_WITHOUT_WORDS.match(line):
                 self._index += 1
-            elif _INDENTED_LINE.match(line) and not (self._in_list or self._label):
+            elif _INDENTED_LINE.match(line) and not (self._in_list or self._admonition):
                 yield self._make_block(
                     BlockShape.CODE, self._lines[self._index : (end := self._find_end_of_indented())], end
                 )
@@ -129,7 +129,7 @@ class _BlockReader:
     def _make_block(self, shape: BlockShape, lines: Sequence[str], next_line: int) -> ProseBlock:
         """Return a block, and continue at the line `next_line`."""
         self._index = next_line
-        return ProseBlock(shape, list(lines), self._label)
+        return ProseBlock(shape, list(lines), self._admonition)
 
     def _read_quotation(self) -> Iterator[ProseBlock]:
         """Yield the blocks of a quotation; nested quotations are read in the same pass, without recursion."""
@@ -142,7 +142,7 @@ class _BlockReader:
 
     def _read_admonition(self, match: re.Match[str]) -> Iterator[ProseBlock]:
         """Yield the paragraph on the opening line of an admonition, if there is one."""
-        self._label = next(group for group in match.groups() if group).lower()
+        self._admonition = next(group for group in match.groups() if group).lower()
         if text := self._lines[self._index][match.end() :].strip():
             end = _find_end_of_paragraph(self._lines, self._index + 1)
             yield self._make_block(BlockShape.PARAGRAPH, [text, *self._lines[self._index + 1 : end]], end)
@@ -152,7 +152,7 @@ class _BlockReader:
 
     def _leave_admonition(self) -> None:
         """Leave an admonition after its first paragraph; in a quotation, at the end of the quotation."""
-        self._label = self._label if self._is_quoted else ""
+        self._admonition = self._admonition if self._is_quoted else ""
 
     def _is_at_table(self) -> bool:
         line_below = self._lines[self._index + 1] if self._index + 1 < len(self._lines) else ""
@@ -225,8 +225,8 @@ def _find_end_of_comment(lines: Sequence[str], index: int) -> int:
     return len(lines)
 
 
-def has_break_after_term(block: ProseBlock) -> bool:
-    """Return True if a paragraph's first line is a term, and a hard break follows it."""
+def has_break_after_first_line(block: ProseBlock) -> bool:
+    """Return True if a hard break ends the first of several lines, as after a term."""
     return len(block.lines) > 1 and _HARD_BREAK.search(block.lines[0]) is not None
 
 
@@ -236,8 +236,8 @@ def strip_hard_break(line: str) -> str:
 
 
 # Admonitions that only inform have a lower weight than warnings.
-_INFORMATIVE_LABELS = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
-_INFORMATIVE_LABEL_FACTOR = 0.6
+_INFORMATIVE_ADMONITIONS = frozenset(("note", "tip", "hint", "info", "seealso", "admonition"))
+_INFORMATIVE_ADMONITION_FACTOR = 0.6
 
 # The factor for later sentences of a paragraph, because the first one states the subject.
 _LATER_SENTENCE_FACTOR = 0.6
@@ -268,7 +268,7 @@ def read_prose_passages(text: str) -> Iterator[Passage]:
                 yield _make_passage(PassageKind.TASK, task_text)
         else:
             for passage in _read_text_passages(block):
-                if not has_lead and not block.label and not _PROSE_LABEL.match(passage.text):
+                if not has_lead and not block.admonition and not _PROSE_LABEL.match(passage.text):
                     has_lead = True
                     yield _make_lead(passage)
                 else:
@@ -296,16 +296,17 @@ def _read_table_passages(block: ProseBlock) -> Iterator[Passage]:
 
 def _read_text_passages(block: ProseBlock) -> Iterator[Passage]:
     """Yield the sentences of a paragraph or a list item; a term and its definition stay together."""
-    is_term = has_break_after_term(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
+    is_term = has_break_after_first_line(block) or any(map(_DEFINITION_LINE.match, block.lines[1:2]))
     source = " ".join(map(strip_hard_break, block.lines))
     for position, sentence in enumerate(split_sentences(strip_markup(source))):
         if not _WORD.search(sentence):
             continue
         kind, factor = classify_sentence(sentence), 1.0 if position == 0 else _LATER_SENTENCE_FACTOR
-        if block.label:
+        if block.admonition:
             kind, factor = (
                 PassageKind.WARNING,
-                factor * (_INFORMATIVE_LABEL_FACTOR if block.label in _INFORMATIVE_LABELS else 1.0),
+                factor
+                * (_INFORMATIVE_ADMONITION_FACTOR if block.admonition in _INFORMATIVE_ADMONITIONS else 1.0),
             )
         elif is_term and position == 0 and kind is PassageKind.SENTENCE:
             kind = PassageKind.DEFINITION

@@ -112,22 +112,22 @@ class SectionName(NamedTuple):
     tokens: int
 
 
-def format_full_names(entries: Sequence[OutlineEntry], count: TokenCounter) -> list[SectionName]:
+def format_full_names(entries: Sequence[OutlineEntry], count_tokens: TokenCounter) -> list[SectionName]:
     """Return the title and the address of each section: `## Title `address``."""
-    return [_make_name(entry, format_one_line(entry.title), count) for entry in entries]
+    return [_make_name(entry, format_one_line(entry.title), count_tokens) for entry in entries]
 
 
-def format_short_names(entries: Sequence[OutlineEntry], count: TokenCounter) -> list[SectionName]:
+def format_short_names(entries: Sequence[OutlineEntry], count_tokens: TokenCounter) -> list[SectionName]:
     """Return the address of each section, with the title, unless the address ends in the title's slug."""
     return [
-        _make_name(entry, "" if _has_title_as_slug(entry) else format_one_line(entry.title), count)
+        _make_name(entry, "" if _has_title_as_slug(entry) else format_one_line(entry.title), count_tokens)
         for entry in entries
     ]
 
 
-def format_addresses(entries: Sequence[OutlineEntry], count: TokenCounter) -> list[SectionName]:
+def format_addresses(entries: Sequence[OutlineEntry], count_tokens: TokenCounter) -> list[SectionName]:
     """Return the address of each section, without titles."""
-    return [_make_name(entry, "", count) for entry in entries]
+    return [_make_name(entry, "", count_tokens) for entry in entries]
 
 
 def format_one_line(title: str) -> str:
@@ -140,11 +140,11 @@ def _has_title_as_slug(entry: OutlineEntry) -> bool:
     return entry.address.rpartition("/")[2] == make_heading_slug(entry.title)
 
 
-def _make_name(entry: OutlineEntry, title: str, count: TokenCounter) -> SectionName:
+def _make_name(entry: OutlineEntry, title: str, count_tokens: TokenCounter) -> SectionName:
     marks = "#" * max(1, min(entry.level, _MAX_HEADING_LEVEL))
     line = f"{marks} {title} `{entry.address}`" if title else f"{marks} `{entry.address}`"
     # The line end costs at most one token.
-    return SectionName(line, title, count(line) + 1)
+    return SectionName(line, title, count_tokens(line) + 1)
 
 
 # A book has some ten thousand passages; reading one takes up to 20 µs.
@@ -227,8 +227,8 @@ class Summary(NamedTuple):
 
     `named_entries` are the sections that the content names, of `section_count` in total. `included_counts`
     and `total_counts` count passages by kind. If `is_cut` is True, only the first MAX_PASSAGES were read.
-    `tokens`, `original_tokens` and `budget` are numbers of tokens: of the content, of the text, and at most
-    allowed. `completeness` is the share of the text's tokens that the passages and titles in the content
+    `tokens` and `original_tokens` count the tokens of the content and of the text; `budget` is the maximum of
+    `tokens`. `completeness` is the share of the text's tokens that the passages and titles in the content
     have, from 0 to 1.
     """
 
@@ -276,32 +276,32 @@ def summarize(
     *,
     style: str = "structured",
     budget: int | None = None,
-    count: TokenCounter,
+    count_tokens: TokenCounter,
 ) -> Summary:
     """Return the summary of a text: all sections are named, and the most important passages are included.
 
-    `count` returns the number of tokens of a text. `budget` is the maximum for the content; by default it
-    depends on the text's size. If not even the addresses of all sections fit, only the sections at the
+    `count_tokens` returns the number of tokens of a text. `budget` is the maximum for the content; by default
+    it depends on the text's size. If not even the addresses of all sections fit, only the sections at the
     highest levels are named. Raises UnknownStyle.
     """
     check_style(style)
     entries = outline.entries
-    sizes = [count(text.text(entry.start, entry.end)) for entry in entries]
-    original_tokens = count(text.text())
-    full_names = format_full_names(entries, count)
+    sizes = [count_tokens(text.text(entry.start, entry.end)) for entry in entries]
+    original_tokens = count_tokens(text.text())
+    full_names = format_full_names(entries, count_tokens)
     if budget is None:
         budget = choose_default_budget(original_tokens, sum(name.tokens for name in full_names))
     passages = read_passages(text, outline)
     if style == "outline":
-        names = _add_sizes(entries, full_names, sizes, budget, count)
+        names = _add_sizes(entries, full_names, sizes, budget, count_tokens)
     else:
-        names = _fit_names(entries, full_names, budget, count)
+        names = _fit_names(entries, full_names, budget, count_tokens)
     named_positions = _choose_sections(entries, names, budget)
     remaining_tokens = budget - sum(names[position].tokens for position in named_positions)
     selection = choose_passages(
-        _list_candidates(passages, entries, named_positions, style, count), sizes, remaining_tokens
+        _list_candidates(passages, entries, named_positions, style, count_tokens), sizes, remaining_tokens
     )
-    draft = _fit_budget(budget, _Draft(names, passages, named_positions, selection), count)
+    draft = _fit_budget(budget, _Draft(names, passages, named_positions, selection), count_tokens)
     content = draft.format_content()
     chosen_passages = [passages[candidate.section][candidate.position] for candidate in draft.selection]
     chosen_texts = [_strip_cut_mark(passage.text) for passage in chosen_passages]
@@ -313,10 +313,12 @@ def summarize(
         len(entries),
         Counter(passage.kind for passage in chosen_passages),
         Counter(passage.kind for section_passages in passages for passage in section_passages),
-        count(content),
+        count_tokens(content),
         original_tokens,
         budget,
-        round(min(1.0, sum(map(count, chosen_texts)) / original_tokens), 4) if original_tokens else 1.0,
+        round(min(1.0, sum(map(count_tokens, chosen_texts)) / original_tokens), 4)
+        if original_tokens
+        else 1.0,
         sum(map(len, passages)) >= MAX_PASSAGES,
     )
 
@@ -349,15 +351,15 @@ def _format_passage(passage: Passage) -> list[str]:
 
 
 def _fit_names(
-    entries: Sequence[OutlineEntry], full_names: list[SectionName], budget: int, count: TokenCounter
+    entries: Sequence[OutlineEntry], full_names: list[SectionName], budget: int, count_tokens: TokenCounter
 ) -> list[SectionName]:
     """Return the names of sections as fully as the budget allows."""
-    for names in (full_names, format_short_names(entries, count)):
+    for names in (full_names, format_short_names(entries, count_tokens)):
         if sum(name.tokens for name in names) <= budget * _MAX_NAMES_FRACTION:
             return names
     if sum(name.tokens for name in names) <= budget:
         return names
-    return format_addresses(entries, count)
+    return format_addresses(entries, count_tokens)
 
 
 def _add_sizes(
@@ -365,9 +367,9 @@ def _add_sizes(
     full_names: list[SectionName],
     sizes: Sequence[int],
     budget: int,
-    count: TokenCounter,
+    count_tokens: TokenCounter,
 ) -> list[SectionName]:
-    """Return names with the lines and tokens of each section, subsections included, if they fit."""
+    """Return names with the lines and tokens of each section with its subsections, or names that fit."""
     offsets = [0]
     for size in sizes:
         offsets.append(offsets[-1] + size)
@@ -381,13 +383,13 @@ def _add_sizes(
     for position, (entry, name) in enumerate(zip(entries, full_names, strict=True)):
         tokens = offsets[ends[position]] - offsets[position]
         line = f"{name.line} lines {entry.line}-{entry.end_line}, ~{tokens} tokens"
-        names.append(name._replace(line=line, tokens=count(line) + 1))
+        names.append(name._replace(line=line, tokens=count_tokens(line) + 1))
     if sum(name.tokens for name in names) <= budget:
         return names
     return (
         full_names
         if sum(name.tokens for name in full_names) <= budget
-        else _fit_names(entries, full_names, budget, count)
+        else _fit_names(entries, full_names, budget, count_tokens)
     )
 
 
@@ -410,7 +412,7 @@ def _list_candidates(
     entries: Sequence[OutlineEntry],
     named_positions: Sequence[int],
     style: str,
-    count: TokenCounter,
+    count_tokens: TokenCounter,
 ) -> list[PassageCandidate]:
     """Return the passages of the named sections with their weights, which are lower in deeper sections."""
     candidates: list[PassageCandidate] = []
@@ -419,7 +421,7 @@ def _list_candidates(
         for index, passage in enumerate(passages[section]):
             weight = _weigh(passage, index, style)
             if weight > 0:
-                cost = sum(count(line) + 1 for line in _format_passage(passage))
+                cost = sum(count_tokens(line) + 1 for line in _format_passage(passage))
                 candidates.append(PassageCandidate(section, index, weight / depth_divisor, cost))
     return candidates
 
@@ -442,13 +444,13 @@ def _weigh(passage: Passage, index: int, style: str) -> float:
     return WEIGHTS[PassageKind.LEAD] if passage.is_first else WEIGHTS[PassageKind.SENTENCE] / (index + 1)
 
 
-def _fit_budget(budget: int, draft: _Draft, count: TokenCounter) -> _Draft:
+def _fit_budget(budget: int, draft: _Draft, count_tokens: TokenCounter) -> _Draft:
     """Return a draft within the budget.
 
     The number of tokens of the content can differ from the sum over its lines. So passages, and then names,
     are removed until the content fits.
     """
-    while (excess := count(draft.format_content()) - budget) > 0 and (
+    while (excess := count_tokens(draft.format_content()) - budget) > 0 and (
         draft.selection or draft.named_positions
     ):
         removed_count = max(1, excess // 20)

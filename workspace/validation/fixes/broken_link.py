@@ -48,27 +48,27 @@ class PathVariants:
 
     def __init__(self, file_tree: FileTree) -> None:
         self._file_tree = file_tree
-        self._names: dict[str, Mapping[str, Sequence[str]]] = {}
+        self._names_by_folder: dict[str, Mapping[str, Sequence[str]]] = {}
 
     def find_variant(self, path: str) -> str | None:
-        """Return the only path that differs from this one only in case or Unicode form, or None."""
+        """Return the only path that equals this one apart from case and Unicode form, or None."""
         folder = ""
         for name in path.split("/"):
-            if name not in self._file_tree.entries(folder):
-                variants = self._read_folder(folder).get(fold_name(name), ())
+            if name not in self._file_tree.list_names(folder):
+                variants = self._group_names(folder).get(fold_name(name), ())
                 if len(variants) != 1:
                     return None
                 name = variants[0]
             folder = f"{folder}/{name}" if folder else name
         return folder
 
-    def _read_folder(self, folder: str) -> Mapping[str, Sequence[str]]:
-        if folder not in self._names:
+    def _group_names(self, folder: str) -> Mapping[str, Sequence[str]]:
+        if folder not in self._names_by_folder:
             names: dict[str, list[str]] = {}
-            for name in self._file_tree.entries(folder):
+            for name in self._file_tree.list_names(folder):
                 names.setdefault(fold_name(name), []).append(name)
-            self._names[folder] = names
-        return self._names[folder]
+            self._names_by_folder[folder] = names
+        return self._names_by_folder[folder]
 
 
 def find_link_fixes(context: RuleContext, moves: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
@@ -98,7 +98,7 @@ def _find_rule(link: Link, resolved_link: ResolvedLink) -> str:
 def _find_intended_target(
     file_tree: FileTree, resolved_link: ResolvedLink, moves: MoveLookup, variants: PathVariants
 ) -> Target | None:
-    """Return the one target that a broken link can mean."""
+    """Return the only target that a broken link can mean, or None."""
     target = resolved_link.target
     if target is None:
         return None
@@ -115,7 +115,10 @@ def _find_intended_target(
 
 
 def _resolve_at(file_tree: FileTree, path: str, fragment: str | None, moves: MoveLookup) -> Target | None:
-    """Return a target at a path, with a fragment that exists or differs only in case, or None."""
+    """Return a target at a path with an existing fragment, or None.
+
+    The fragment is the given one, else the one that differs only in case, else that of the moved section.
+    """
     target = Target(path, fragment, file_tree.is_folder(path))
     if resolve_fragment(file_tree, target, path).status is LinkStatus.OK:
         return target
@@ -138,7 +141,7 @@ def _resolve_at(file_tree: FileTree, path: str, fragment: str | None, moves: Mov
 
 
 _MAX_SEARCHED_SECTIONS = 500
-"""The maximum number of history searches of one fix, because each may read old versions of a document."""
+"""The maximum number of history searches of one `MoveHistory`; each may read old versions of a document."""
 
 
 class HistoryNeeded(Exception):

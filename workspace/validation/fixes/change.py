@@ -40,22 +40,22 @@ class SkippedFix(NamedTuple):
 class FixedDocument(NamedTuple):
     """A document before and after its fixes, with the same number of lines.
 
-    Without fixes, `before` and `document` are the same object.
+    Without fixes, `old_document` and `document` are the same object.
     """
 
-    before: Document
+    old_document: Document
     document: Document
     fixes: tuple[Fix, ...]
     skipped_fixes: tuple[SkippedFix, ...]
 
     @property
-    def change(self) -> FixedBytes:
-        """The changed bytes without the parsed documents, which would take ten times the memory."""
-        return FixedBytes(self.document.path, self.before.data, self.document.data, self.fixes)
+    def change(self) -> DocumentRewrite:
+        """The old and the new bytes without the parsed documents, which would take ten times the memory."""
+        return DocumentRewrite(self.document.path, self.old_document.data, self.document.data, self.fixes)
 
 
-class FixedBytes(NamedTuple):
-    """A document's bytes before and after, and its fixes; `fixes` is empty if only links were updated."""
+class DocumentRewrite(NamedTuple):
+    """The new bytes of a document, its old bytes, and its fixes; without fixes, only links were updated."""
 
     path: str
     before: bytes
@@ -71,7 +71,7 @@ class FixResult(NamedTuple):
     """
 
     path: str
-    change: FixedBytes | None = None
+    change: DocumentRewrite | None = None
     skipped_fixes: tuple[SkippedFix, ...] = ()
     offset_map: OffsetMap | None = None
     needs_history_search: bool = False
@@ -81,7 +81,7 @@ _CONTEXT_LINES = 1
 _MAX_LINE_CHARACTERS = 1_000
 
 
-def format_unified_diff(change: FixedBytes) -> Iterator[str]:
+def format_unified_diff(change: DocumentRewrite) -> Iterator[str]:
     """Yield the lines of a unified diff of two versions of the same lines, without line endings.
 
     One line of context is shown around each change, and at most 1,000 characters of each line. Invalid UTF-8

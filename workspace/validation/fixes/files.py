@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git.objects import hash_blob
-from workspace.links.inbound_links import AffectedPaths, ScannedInboundLinks
+from workspace.links.inbound_links import AffectedPaths, InboundLinkScanner
 from workspace.links.updates import update_links
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.files import UnreadableFile
-from workspace.validation.fixes.change import FixedBytes, SkippedFix
-from workspace.validation.fixes.fix import UNREADABLE_RULE, combine_offset_maps
+from workspace.validation.fixes.change import DocumentRewrite, SkippedFix
+from workspace.validation.fixes.fix import FILE_PROBLEM_RULE, combine_offset_maps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 class FixedFiles(NamedTuple):
     """The changed documents in order of paths, the skipped fixes, and the number of updated links.
 
-    A link is updated if the fixes change the address of its target.
-    So documents without fixes may also change.
+    A link is updated if the fixes change the address of its target, so documents without fixes may also
+    change.
     """
 
-    changes: Sequence[FixedBytes]
+    changes: Sequence[DocumentRewrite]
     skipped_fixes: Sequence[SkippedFix]
     updated_link_count: int
 
 
-def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> FixedFiles:
+def build_fixed_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> FixedFiles:
     """Return the fixed documents, in memory, with the links that lead into them updated.
 
     `snapshot` is the commit that the files are compared with.
@@ -55,7 +55,7 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
     if not affected_paths:
         return FixedFiles(list(changes.values()), skipped_fixes, 0)
     linking_documents = _LinkingDocuments(
-        frozenset(ScannedInboundLinks().find_linking_documents(snapshot, affected_paths))
+        frozenset(InboundLinkScanner().find_linking_documents(snapshot, affected_paths))
     )
     _put_changes(
         new_overlay,
@@ -64,13 +64,13 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
     )
     link_updates = update_links(old_overlay, new_overlay, offset_map, linking_documents)
     for old, new in link_updates.revised_documents:
-        change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
+        change = changes.get(new.path, DocumentRewrite(new.path, old.data, new.data))
         changes[new.path] = change._replace(after=new.data)
     return FixedFiles([changes[path] for path in sorted(changes)], skipped_fixes, link_updates.total_count)
 
 
 class _LinkingDocuments(NamedTuple):
-    """The documents that may link to documents whose names changed, as `InboundLinks` gives them."""
+    """An `InboundLinkFinder` whose result is already known."""
 
     paths: frozenset[str]
 
@@ -79,7 +79,7 @@ class _LinkingDocuments(NamedTuple):
         return self.paths
 
 
-def _put_changes(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Iterable[str]) -> None:
+def _put_changes(overlay: Overlay, changes: Mapping[str, DocumentRewrite], paths: Iterable[str]) -> None:
     """Put the changed documents at these paths into the overlay."""
     for path in paths:
         if path in changes:
@@ -102,7 +102,7 @@ def _make_overlay(snapshot: Snapshot, files: FileSet) -> Overlay:
     return overlay
 
 
-def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
+def write_document(root: Path, change: DocumentRewrite) -> SkippedFix | None:
     """Replace the file of a document atomically, with the same mode.
 
     Return a `SkippedFix` if the file was not written: it has changed since it was read, or the system
@@ -121,12 +121,15 @@ def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
                 os.fsync(descriptor)
             if file.read_bytes() != change.before:
                 return SkippedFix(
-                    UNREADABLE_RULE, change.path, 0, "the file changed before the write and was not replaced"
+                    FILE_PROBLEM_RULE,
+                    change.path,
+                    0,
+                    "the file changed before the write and was not replaced",
                 )
             os.replace(temporary_file, file)
         finally:
             temporary_file.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        return SkippedFix(UNREADABLE_RULE, change.path, 0, f"the file cannot be written: {reason}")
+        return SkippedFix(FILE_PROBLEM_RULE, change.path, 0, f"the file cannot be written: {reason}")
     return None

@@ -22,7 +22,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.outline import may_have_nested_headings
 from workspace.markdown.slugs import UniqueNames
 from workspace.snapshot.snapshot import NotADocument
-from workspace.validation.corpus import Corpus
+from workspace.validation.file_tree import FileSetTree
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes import missing_anchor
 from workspace.validation.fixes.broken_link import HistoryNeeded, MoveLookup, PathVariants, find_link_fixes
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from workspace.validation.files import FileSet
     from workspace.validation.fixes.change import FixedDocument
     from workspace.validation.rule import Finding
-    from workspace.validation.run import Selection
+    from workspace.validation.run import RuleSelection
 
 _MAX_PASSES = 100
 """The maximum number of passes over a document, because fixes may overlap and rules limit their findings."""
@@ -55,7 +55,7 @@ def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
     skipped_fixes: tuple[SkippedFix, ...] = ()
     current_document = document
     for _ in range(_MAX_PASSES):
-        candidates = list(finder.find(current_document))
+        candidates = list(finder.find_fixes(current_document))
         pass_result = apply_fixes(current_document, candidates)
         skipped_fixes = tuple(dict.fromkeys((*skipped_fixes, *pass_result.skipped_fixes)))
         applied_fixes += pass_result.fixes
@@ -109,7 +109,7 @@ def _list_choices(fixes: tuple[Fix, ...]) -> Iterator[tuple[Fix, ...]]:
 
 
 def _select_non_overlapping(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
-    """Return the fixes in order, without fixes that overlap the previous fix."""
+    """Return the fixes in order, without fixes that overlap an earlier selected one."""
     selected: list[Fix] = []
     position = 0
     for fix in sorted(fixes, key=lambda candidate: (candidate.splice.start, candidate.splice.end)):
@@ -168,26 +168,26 @@ class FixFinder:
     """A finder of fixes for the rules that `selection` enables, among these files."""
 
     files: FileSet
-    selection: Selection
+    selection: RuleSelection
     moves: MoveLookup
 
     @cached_property
-    def corpus(self) -> Corpus:
-        """The corpus of the files."""
-        return Corpus(self.files)
+    def file_tree(self) -> FileSetTree:
+        """The files as a tree, in which links are resolved."""
+        return FileSetTree(self.files)
 
     @cached_property
     def variants(self) -> PathVariants:
-        """The paths of the corpus, by their case-folded form."""
-        return PathVariants(self.corpus)
+        """The lookup of paths that differ only in case or Unicode form."""
+        return PathVariants(self.file_tree)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return the arguments for another process, without the cached documents."""
         return _make_fix_finder, (self.files, self.selection, self.moves)
 
-    def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
-        """Yield every fix of a document, and the findings to skip."""
-        severities = self.selection.severities(document.path)
+    def find_fixes(self, document: Document) -> Iterator[Fix | SkippedFix]:
+        """Yield every fix of a document, and the findings without a fix."""
+        severities = self.selection.get_severities(document.path)
         enabled_rules = FIXABLE_RULES.intersection(severities)
         if MISSING_ANCHOR in enabled_rules and not _SWITCH_COMMENT.search(document.data):
             # Only a comment exempts a heading, so the rule need not run.
@@ -196,7 +196,7 @@ class FixFinder:
         rules = [rule for rule in RULES if rule.name in enabled_rules]
         if not rules:
             return
-        context = RuleContext(document, self.files.config, self.corpus.types, self.corpus)
+        context = RuleContext(document, self.files.config, self.file_tree.types, self.file_tree)
         findings = check_document(context, rules, severities)
         for finding in findings:
             yield from (Fix(finding.rule, finding.line, splice) for splice in finding.fix_splices)
@@ -213,7 +213,7 @@ class FixFinder:
         return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_RULE_FINDINGS
 
 
-def _make_fix_finder(files: FileSet, selection: Selection, moves: MoveLookup) -> FixFinder:
+def _make_fix_finder(files: FileSet, selection: RuleSelection, moves: MoveLookup) -> FixFinder:
     return FixFinder(files=files, selection=selection, moves=moves)
 
 
@@ -221,37 +221,37 @@ def _select_lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> 
     return {finding.line for finding in findings if finding.rule in rules}
 
 
-def map_offsets(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | None:
+def make_offset_map(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | None:
     """Return the offset map of a fixed document; return None if no name has another target."""
-    old_document, new_document = fixed_document.before, fixed_document.document
+    old_document, new_document = fixed_document.old_document, fixed_document.document
     if not _may_change_name_targets(old_document, new_document, dialect):
         return None
-    new_headings = {
+    new_heading_positions = {
         (old_document.path, old.heading_start): (new_document.path, new.heading_start)
         for old, new in zip(old_document.sections, new_document.sections, strict=True)
         if old.has_heading
     }
     return OffsetMap(
         tuple(_list_preserved_spans(old_document, new_document)),
-        new_headings,
+        new_heading_positions,
         {old_document.path: new_document.path},
     )
 
 
 def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | None:
-    """Return the offset map of several documents; return None if all are unchanged."""
+    """Return the offset map of several documents; return None if no document has one."""
     offset_maps = [offset_map for offset_map in candidates if offset_map is not None]
     if not offset_maps:
         return None
     preserved_spans = tuple(span for offset_map in offset_maps for span in offset_map.preserved_spans)
-    new_headings = {
+    new_heading_positions = {
         old_heading: new_heading
         for offset_map in offset_maps
-        for old_heading, new_heading in offset_map.new_headings.items()
+        for old_heading, new_heading in offset_map.new_heading_positions.items()
     }
     return OffsetMap(
         preserved_spans,
-        new_headings,
+        new_heading_positions,
         {old: new for offset_map in offset_maps for old, new in offset_map.path_map.items()},
     )
 
@@ -313,13 +313,13 @@ def _list_preserved_spans(old_document: Document, new_document: Document) -> Ite
 
 
 def _count_common_prefix(left: bytes, right: bytes) -> int:
-    """Return the length of the common prefix of two texts."""
+    """Return the number of bytes in the common prefix of two texts."""
     size = min(len(left), len(right))
     return next((index for index in range(size) if left[index] != right[index]), size)
 
 
-UNREADABLE_RULE = "unreadable-document"
-"""The rule that reports documents that cannot be read, and so cannot be fixed."""
+FILE_PROBLEM_RULE = "unreadable-document"
+"""The rule of skipped fixes of documents that cannot be read or written, or that changed meanwhile."""
 
 
 def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
@@ -334,13 +334,13 @@ def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
 def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     config = finder.files.config
     try:
-        fixed_document = fix_document(finder.corpus.read(path), finder)
+        fixed_document = fix_document(finder.file_tree.read_document(path), finder)
     except NotADocument:
         return None
     except HistoryNeeded:
         return FixResult(path, needs_history_search=True)
     except (LimitExceeded, UnreadableFile) as error:
-        return FixResult(path, skipped_fixes=(SkippedFix(UNREADABLE_RULE, path, 0, error.message),))
+        return FixResult(path, skipped_fixes=(SkippedFix(FILE_PROBLEM_RULE, path, 0, error.message),))
     if not fixed_document.fixes:
         return (
             FixResult(path, skipped_fixes=fixed_document.skipped_fixes)
@@ -348,7 +348,7 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
             else None
         )
     try:
-        config.limits.check_written_document(fixed_document.document, fixed_document.before)
+        config.limits.check_written_document(fixed_document.document, fixed_document.old_document)
     except LimitExceeded as error:
         return FixResult(
             path,
@@ -361,5 +361,5 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
         path,
         fixed_document.change,
         fixed_document.skipped_fixes,
-        map_offsets(fixed_document, config.links.dialect),
+        make_offset_map(fixed_document, config.links.dialect),
     )

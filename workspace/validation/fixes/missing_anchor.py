@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.document.heading_text import insert_anchor
-from workspace.document.headings import find_inline_span, replace_inline
+from workspace.document.heading_splices import make_anchor_splice
+from workspace.document.headings import find_inline_span, plan_inline_replacement
 from workspace.document.splices import Splice
 from workspace.edits.content import collect_anchor_names
 from workspace.markdown import anchors
@@ -47,7 +47,7 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
     if not sections_without_anchor:
         return
     anchor_form = document.anchor_form or form
-    names = UniqueNames("-", 1, _collect_names(document))
+    names = UniqueNames("-", 1, _collect_used_names(document))
     other_names = _collect_other_names(document, {candidate.address for candidate in sections_without_anchor})
     for section in sections_without_anchor:
         if section.heading is None:
@@ -88,7 +88,7 @@ def may_be_named_elsewhere(data: bytes, names: set[str]) -> bool:
     return False
 
 
-def _collect_names(document: Document) -> set[str]:
+def _collect_used_names(document: Document) -> set[str]:
     """Return the names of targets other than sections without an anchor."""
     implicit_addresses = {
         section.address for section in document.sections if section.anchor is None and not section.is_preamble
@@ -107,7 +107,7 @@ def _collect_other_names(document: Document, addresses: set[str]) -> set[str]:
     if may_be_named_elsewhere(document.data, addresses):
         from workspace.links.reader import read_cached_links
 
-        names |= {anchor.name for anchor in read_cached_links(document).anchors}
+        names |= {defined_name.name for defined_name in read_cached_links(document).names}
     return names
 
 
@@ -117,12 +117,14 @@ def _make_splice(document: Document, heading: AnchoredHeading, name: str, form: 
         return None
     start, end = find_inline_span(document.lines, heading.block)
     if start == end:
-        return Splice(*replace_inline(document.lines, heading.block, anchors.write_heading("", name, form)))
+        return Splice(
+            *plan_inline_replacement(document.lines, heading.block, anchors.write_heading("", name, form))
+        )
     source = heading.block.source
-    splice = insert_anchor(document, heading, name, form)
+    splice = make_anchor_splice(document, heading, name, form)
     suffix, text = anchors.plan_anchor_insertion(source, name, form)
-    parsed = anchors.read_heading(source[: len(source) - len(suffix)] + text + suffix)
-    is_anchor = parsed.name == name and to_plain_text(parsed.title) == heading.title
+    parsed_heading = anchors.read_heading(source[: len(source) - len(suffix)] + text + suffix)
+    is_anchor = parsed_heading.name == name and to_plain_text(parsed_heading.title) == heading.title
     return splice if is_anchor else None
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workspace.document.splices import EditContext
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.validation.fixes.change import Fix, FixedBytes, FixResult, SkippedFix
+    from workspace.validation.fixes.change import DocumentRewrite, Fix, FixResult, SkippedFix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class FixDocuments(Operation):
         )
 
 
-def _list_fixes(changes: Mapping[str, FixedBytes]) -> Mapping[str, Sequence[Fix]]:
+def _list_fixes(changes: Mapping[str, DocumentRewrite]) -> Mapping[str, Sequence[Fix]]:
     return {path: change.fixes for path, change in changes.items()}
 
 

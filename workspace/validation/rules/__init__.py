@@ -15,7 +15,7 @@ missing_step.py            walkthroughs without a step
 mixed_line_endings.py      mixed line endings, because of which tools show changes that were not made
 several_h1.py              level-1 headings in addition to the title
 skipped_level.py           headings more than one level below the heading before them
-taxonomy_limit.py          values of front matter that searches cannot be filtered by
+taxonomy_limit.py          values of front matter by which searches cannot be filtered
 trailing_space.py          white space at the end of a line that changes its meaning
 type_structure.py          documents that no longer have the sections of their type (`docs/templates.md`)
 unknown_type.py            document types that the workspace does not have, or cannot read

@@ -31,7 +31,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
             start,
             end,
             f"the bidirectional control {format_code_point(character)} changes the order of the line",
-            "Remove it, or write it as a character reference.",
+            "Remove the control, or write it as a character reference.",
         )
 
 

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import RuleContext
 
-_MAX_NAME_DISTANCE = (
-    10_000  # the maximum number of bytes from the start of an anchor's tag or heading to its name
-)
+# The maximum number of bytes from the start of an anchor's tag or heading to its name.
+_MAX_NAME_DISTANCE = 10_000
 
 
 def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
@@ -48,8 +47,8 @@ def _list_anchors(context: RuleContext) -> Iterator[tuple[int, str]]:
         if section.heading.text.name and section.heading.text.anchor_form != AnchorForm.HTML:
             yield section.heading_start, section.heading.text.name
         yield from ((section.heading.below_start, name) for name in section.heading.names_below)
-    for anchor in context.parsed_links.anchors:
-        yield anchor.offset, anchor.name
+    for defined_name in context.parsed_links.names:
+        yield defined_name.offset, defined_name.name
 
 
 RULE = Rule(

@@ -17,7 +17,7 @@ _UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data = context.data
     if data.startswith(_UTF_16_BOMS):
-        yield ByteFinding(0, 2, "the file is UTF-16, and is read as UTF-8", "Save it as UTF-8.")
+        yield ByteFinding(0, 2, "the file is UTF-16, and is read as UTF-8", "Save the file as UTF-8.")
         return
     try:
         data.decode()
@@ -26,7 +26,10 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     nul_offset = data.find(b"\0")
     if nul_offset >= 0:
         yield ByteFinding(
-            nul_offset, nul_offset + 1, "a NUL byte, which CommonMark replaces by U+FFFD", "Remove it."
+            nul_offset,
+            nul_offset + 1,
+            "a NUL byte, which CommonMark replaces by U+FFFD",
+            "Remove the NUL byte.",
         )
 
 

@@ -34,7 +34,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
             start,
             end,
             f"the invisible character {format_code_point(character)} is not needed here",
-            "Remove it.",
+            "Remove the character.",
             fix,
         )
 

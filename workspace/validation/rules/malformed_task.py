@@ -69,7 +69,11 @@ def _check_box(match: re.Match[bytes]) -> ByteFinding | None:
     if text_after[:1] not in (b" ", b"\t"):
         fix = (Splice(end, end, b" "),) if box == b"[ ]" else ()
         return ByteFinding(
-            start, end, "no space after the checkbox, so this is not a task", "Write a space after it.", fix
+            start,
+            end,
+            "no space after the checkbox, so this is not a task",
+            "Write a space after the checkbox.",
+            fix,
         )
     return None
 

@@ -21,8 +21,8 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
             yield ByteFinding(
                 section.heading_start,
                 section.body_start,
-                f"a second h1; the title is on line {title_line}",
-                "Write it as ## and the headings below it one level deeper, or move it to a new document.",
+                f"an h1 in addition to the title, which is on line {title_line}",
+                "Write the heading as ## and those below it one level deeper, or move it to a new document.",
             )
         else:
             title_line = section.line

@@ -1,4 +1,4 @@
-"""Values of front matter that the schema of searches does not list, or that cannot be filtered by.
+"""Values of front matter that the schema of searches does not list, or by which no search is filtered.
 
 They are too long, too many, not text, or have invisible characters (`docs/taxonomy.md`).
 """
@@ -46,11 +46,11 @@ def _describe_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
             yield (
                 f"a value of '{key}' has {len(text)} characters ('{shown_text}…'); "
                 f"up to {_MAX_VALUE_CHARACTERS} are listed",
-                "Shorten it.",
+                "Shorten the value.",
             )
         data = text.encode()
         if any(not is_character_needed(data, *occurrence) for occurrence in find_invisible_characters(data)):
-            yield f"a value of '{key}' contains invisible characters", "Remove them."
+            yield f"a value of '{key}' contains invisible characters", "Remove these characters."
 
 
 RULE = Rule(

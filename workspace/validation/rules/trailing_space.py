@@ -75,7 +75,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
 
 def _make_byte_finding(start: int, length: int, message: str, is_safe: bool) -> ByteFinding:
     fix = (Splice(start, start + length, b""),) if is_safe else ()
-    return ByteFinding(start, start + length, message, "Remove it.", fix)
+    return ByteFinding(start, start + length, message, "Remove the white space.", fix)
 
 
 RULE = Rule(

@@ -44,7 +44,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
             )
             yield ByteFinding(
                 *type_range,
-                f"the type '{document_type.name}' has a section '{type_section.title}', and it is missing",
+                f"the type '{document_type.name}' has a section '{type_section.title}', which is missing",
                 fix,
             )
             continue
@@ -62,7 +62,7 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
                 *heading_range,
                 f"'{type_section.title}' is before '{previous_section.title}', but after it in the type "
                 f"'{document_type.name}'",
-                "Move it.",
+                "Move the section.",
             )
         else:
             previous_section = matching_section

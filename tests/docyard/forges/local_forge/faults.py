@@ -19,9 +19,9 @@ _SLOW_INTERVAL_S = 0.05
 class Fault:
     """A fault of the next `times` requests that match `method` and `path` (a regular expression).
 
-    `kind`: "status" returns the status; "after_request" first executes the request; "silent" never responds;
-    "slow" sends a byte at intervals; "incomplete" ends early; "not_json" is HTML; "wrong_fields" is JSON with
-    invalid fields; "huge" is too large; "redirect" redirects to another host.
+    `kind`: "status" returns the status and the body; "after_request" does so after it executes the request.
+    "silent" never responds. "slow" sends a byte at intervals. "incomplete" ends early. "not_json" is HTML.
+    "wrong_fields" is JSON with invalid fields. "huge" is too large. "redirect" redirects to another host.
     """
 
     kind: str = "status"

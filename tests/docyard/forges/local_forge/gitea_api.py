@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.docyard.forges.local_forge.server import LocalForge
 
 PREFIX = "/api/v1"
-PAGE_SIZE_NAME = "limit"
+PAGE_SIZE_PARAMETER = "limit"
 _STATUSES_BY_REFUSAL = {
     "missing": 404,
     "invalid": 422,
@@ -57,7 +57,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
             if state_filter == "all" or (pull_request.state == "open") == (state_filter == "open")
         ]
         return forge.build_page(
-            request, [_make_pull_request(forge, item) for item in results], PAGE_SIZE_NAME
+            request, [_make_pull_request(forge, item) for item in results], PAGE_SIZE_PARAMETER
         )
 
     async def find_by_branches(request: Request) -> Response:
@@ -87,7 +87,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return forge.build_page(
             request,
             [_make_review(forge, pull_request, review) for review in pull_request.reviews],
-            PAGE_SIZE_NAME,
+            PAGE_SIZE_PARAMETER,
         )
 
     async def list_comments(request: Request) -> Response:

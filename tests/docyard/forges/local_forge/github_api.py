@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.docyard.forges.local_forge.server import LocalForge
 
 PREFIX = "/api/v3"
-PAGE_SIZE_NAME = "per_page"
+PAGE_SIZE_PARAMETER = "per_page"
 _STATUSES_BY_REFUSAL = {
     "missing": 404,
     "invalid": 422,
@@ -71,7 +71,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return forge.build_page(
             request,
             [_make_pull_request(forge, item, "pull-request-simple") for item in results],
-            PAGE_SIZE_NAME,
+            PAGE_SIZE_PARAMETER,
         )
 
     async def open_pull_request(request: Request) -> Response:
@@ -97,7 +97,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return forge.build_page(
             request,
             [_make_review(forge, pull_request, review) for review in pull_request.reviews],
-            PAGE_SIZE_NAME,
+            PAGE_SIZE_PARAMETER,
         )
 
     async def list_comments(request: Request) -> Response:
@@ -110,7 +110,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         return forge.build_page(
             request,
             [_make_comment(forge, pull_request, comment) for comment in general_comments],
-            PAGE_SIZE_NAME,
+            PAGE_SIZE_PARAMETER,
         )
 
     async def add_comment(request: Request) -> Response:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.docyard.forges.local_forge.server import LocalForge
 
 PREFIX = "/api/v4"
-PAGE_SIZE_NAME = "per_page"
+PAGE_SIZE_PARAMETER = "per_page"
 _STATUSES_BY_REFUSAL = {
     "missing": 404,
     "invalid": 400,
@@ -38,7 +38,7 @@ def read_token(request: Request) -> str:
 
 
 def make_refusal(error: RequestRefused) -> Response:
-    """Return the response to a refused request, in one of GitLab's two formats."""
+    """Return the response to a refused request, in one of GitLab's formats."""
     message: Any = [error.reason] if error.kind == "exists" else error.reason
     if error.kind == "invalid":
         message = {"base": [error.reason]}
@@ -46,7 +46,7 @@ def make_refusal(error: RequestRefused) -> Response:
 
 
 def make_routes(forge: LocalForge) -> list[Route]:
-    """Return the routes of the API. If `forge.has_reviewers` is False, the API is an older version."""
+    """Return the routes of the API. Older versions lack the route of reviewers (`has_reviewers_endpoint`)."""
     base = "/projects/ana%2Fteams%2Fdocs/merge_requests"
     state = forge.state
 
@@ -63,7 +63,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
             and state_filter in ("all", _STATES.get(pull_request.state, pull_request.state))
         ]
         return forge.build_page(
-            request, [_make_merge_request(forge, item) for item in results], PAGE_SIZE_NAME
+            request, [_make_merge_request(forge, item) for item in results], PAGE_SIZE_PARAMETER
         )
 
     async def open_merge_request(request: Request) -> Response:
@@ -94,7 +94,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         )
 
     async def list_reviewers(request: Request) -> Response:
-        if not forge.has_reviewers:
+        if not forge.has_reviewers_endpoint:
             return JSONResponse({"error": "404 Not Found"}, 404)
         pull_request = state.find_pull_request(_read_number(request))
         states = {"changes_requested": "requested_changes", "commented": "reviewed"}
@@ -106,7 +106,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
             }
             for name, verdict in _find_current_verdicts(pull_request).items()
         ]
-        return forge.build_page(request, results, PAGE_SIZE_NAME)
+        return forge.build_page(request, results, PAGE_SIZE_PARAMETER)
 
     async def list_notes(request: Request) -> Response:
         pull_request = state.find_pull_request(_read_number(request))
@@ -123,7 +123,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         all_notes = sorted(
             [*pull_request.comments, *verdict_notes, *text_notes], key=lambda note: (note.time, note.id)
         )
-        return forge.build_page(request, [_make_note(note) for note in all_notes], PAGE_SIZE_NAME)
+        return forge.build_page(request, [_make_note(note) for note in all_notes], PAGE_SIZE_PARAMETER)
 
     async def add_comment(request: Request) -> Response:
         comment = state.comment(_read_number(request), forge.bot, (await request.json())["body"])
@@ -155,7 +155,7 @@ def _make_user(username: str) -> dict[str, Any]:
 
 
 def _find_current_verdicts(pull_request: PullRequest) -> dict[str, str]:
-    """Return the current verdict of each reviewer; GitLab does not store earlier verdicts."""
+    """Return the last verdict of each reviewer, because GitLab does not return earlier verdicts."""
     return {review.author: review.verdict for review in pull_request.reviews}
 
 

@@ -1,4 +1,4 @@
-"""The server of the local forge: uvicorn in a thread; it checks tokens, and records requests."""
+"""The server of the local forge, which runs in a thread, checks tokens, and records requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _APIS: dict[str, Any] = {"github": github_api, "gitlab": gitlab_api, "gitea": gi
 
 
 class ReceivedRequest(NamedTuple):
-    """A recorded request, with the status of its response, or 0 if it had none."""
+    """A recorded request and its response. The status is 0 if a fault replaced the response."""
 
     method: str
     path: str
@@ -43,8 +43,8 @@ class ReceivedRequest(NamedTuple):
 class LocalForge:
     """A forge of one kind over one bare repository.
 
-    `page_size` is the maximum number of items in a page. `faults` apply in order.
-    `read_only_token` permits only GET requests.
+    `page_size` is the maximum number of items in a page. The first of the `faults` that matches a request
+    applies. `bot` is the name of the user of API requests. `read_only_token` permits only GET requests.
     """
 
     def __init__(self, kind: str, bare_path: Path) -> None:
@@ -53,7 +53,7 @@ class LocalForge:
         self.faults: list[Fault] = []
         self.requests: list[ReceivedRequest] = []
         self.page_size = 2
-        self.has_reviewers = True
+        self.has_reviewers_endpoint = True
         self.bot = BOT
         self.read_only_token = _READ_ONLY_TOKEN
         self.url = ""
@@ -65,10 +65,10 @@ class LocalForge:
         segment = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
         return f"https://forge.example/{path}/{segment}/{pull_request.number}"
 
-    def build_page(self, request: Request, items: list[Any], size_name: str) -> Response:
-        """Return a page of a list, with links to the next page in the APIs' formats."""
+    def build_page(self, request: Request, items: list[Any], size_parameter: str) -> Response:
+        """Return a page of a list, with the headers that name the next page in the APIs' formats."""
         query = request.query_params
-        size = min(self.page_size, int(query.get(size_name, "20")))
+        size = min(self.page_size, int(query.get(size_parameter, "20")))
         number = int(query.get("page", "1"))
         headers = {"x-total-count": str(len(items)), "x-ratelimit-remaining": "4999"}
         if number * size < len(items):
@@ -96,10 +96,10 @@ class LocalForge:
             fault = next((item for item in self.faults if item.matches(request)), None)
             if fault is not None:
                 fault.times -= 1
-            early_fault = fault if fault is not None and fault.kind != "after_request" else None
-            if early_fault is not None:
+            replacing_fault = fault if fault is not None and fault.kind != "after_request" else None
+            if replacing_fault is not None:
                 self._record(request, body, 0, None)
-                await (await early_fault.create_response(Request(scope, receive)))(scope, receive, send)
+                await (await replacing_fault.create_response(Request(scope, receive)))(scope, receive, send)
                 return
             refusal = self._check_token(request, api.read_token(request))
             if refusal is not None:

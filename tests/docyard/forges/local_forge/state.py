@@ -28,7 +28,11 @@ class Review:
 
 @dataclass
 class Comment:
-    """A comment; `by_system` is True for comments of the forge itself."""
+    """A comment.
+
+    `by_system`: the forge itself wrote it. `is_internal`: only members of the project can read it.
+    `on_line`: it belongs to a line of the diff.
+    """
 
     id: int
     author: str
@@ -41,7 +45,10 @@ class Comment:
 
 @dataclass
 class PullRequest:
-    """A pull request, as the forge shows it."""
+    """A pull request. `head` and `target` are branches; `last_head` is the last known commit of `head`.
+
+    `state` is open, closed or merged; `ended_at` is the time of the close or merge.
+    """
 
     number: int
     title: str
@@ -68,7 +75,7 @@ class RequestRefused(Exception):
 
 
 class ForgeState:
-    """The pull requests of one bare repository. The methods are thread-safe."""
+    """The pull requests of one bare repository. A lock serializes the changes of users and API clients."""
 
     def __init__(self, bare_path: Path) -> None:
         self.bare_path = bare_path
@@ -76,7 +83,7 @@ class ForgeState:
         self.lock = threading.RLock()
         self._last_id = 100
         self._clock = _START_TIME
-        self._trees: dict[tuple[str, str], str | None] = {}
+        self._merged_trees: dict[tuple[str, str], str | None] = {}
 
     def find_tip(self, branch: str) -> str | None:
         """Return the commit of a branch, or None if the branch does not exist."""
@@ -89,7 +96,7 @@ class ForgeState:
         return self._clock
 
     def find_pull_request(self, number: int) -> PullRequest:
-        """Return a pull request with its current state. Raises RequestRefused."""
+        """Return a pull request with its current state. Raises RequestRefused for an unknown number."""
         for pull_request in self.pull_requests:
             if pull_request.number == number:
                 return self.refresh(pull_request)
@@ -116,8 +123,9 @@ class ForgeState:
             if tip is None or self.find_tip(target) is None:
                 raise RequestRefused("invalid", "head is invalid")
             if any(
-                (item.head, item.target) == (head, target) and self.refresh(item).state == "open"
-                for item in self.pull_requests
+                (other_request.head, other_request.target) == (head, target)
+                and self.refresh(other_request).state == "open"
+                for other_request in self.pull_requests
             ):
                 raise RequestRefused("exists", f"A pull request already exists for {head}.")
             if self._contains(self.find_tip(target) or "", tip):
@@ -144,11 +152,11 @@ class ForgeState:
             return pull_request
 
     def is_mergeable(self, pull_request: PullRequest) -> bool:
-        """Return True if Git can merge both branches."""
+        """Return True if the pull request is open, and Git can merge its branches without a conflict."""
         return pull_request.state == "open" and self._find_merged_tree(pull_request) is not None
 
     def merge(self, number: int, sha: str | None, message: str, author: str, method: str = "merge") -> str:
-        """Merge with a commit of two parents, or squash. Raises RequestRefused."""
+        """Merge with a commit of two parents, or squash for any other `method`. Raises RequestRefused."""
         with self.lock:
             pull_request = self.find_pull_request(number)
             if pull_request.state != "open":
@@ -214,10 +222,12 @@ class ForgeState:
         if target is None:
             return None
         commits = target, pull_request.last_head
-        if commits not in self._trees:
+        if commits not in self._merged_trees:
             process = self._run("merge-tree", "--write-tree", *commits)
-            self._trees[commits] = process.stdout.split("\n", 1)[0] if process.returncode == 0 else None
-        return self._trees[commits]
+            self._merged_trees[commits] = (
+                process.stdout.split("\n", 1)[0] if process.returncode == 0 else None
+            )
+        return self._merged_trees[commits]
 
     def _git(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> str:
         process = self._run(*arguments, env=env)

@@ -1,4 +1,4 @@
-"""A small workspace with a history, and a client of its pages in this process."""
+"""A small repository of documents, and a client of its pages in this process."""
 
 from __future__ import annotations
 

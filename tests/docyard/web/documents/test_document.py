@@ -17,7 +17,7 @@ from tests.docyard.web.documents.page_setup import DocumentPages, serve_document
 from tests.loops import loop_over
 from workspace.edits.text import UpdateContent
 from workspace.rendering.links import RenderedDocument, RenderedHeading
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_edit_links_of_a_proposal_target_the_proposal(writable_pages: DocumentPa
     actor = writable_pages.site.build_actor(writable_pages.workspace, _make_caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
     result = writable_pages.workspace.proposal_actions().propose(
-        [operation], actor, mode=Mode.ALL, message="Reword", base_commit=writable_pages.repo.head()
+        [operation], actor, mode=BatchMode.ALL, message="Reword", base_commit=writable_pages.repo.head()
     )
     assert result.proposal is not None
     id = result.proposal.id

@@ -1,4 +1,4 @@
-"""The edit form: it writes a section to a proposal, and changes nothing else."""
+"""The edit form: it writes a section or the start of a document to a proposal, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_preview_shows_the_text_and_preserves_the_form(pages: DocumentPages) -> 
     assert not pages.workspace.proposal_actions().list_all()
 
 
-def test_form_text_round_trips_unchanged(pages: DocumentPages) -> None:
+def test_form_text_is_unchanged_except_for_blank_lines_at_its_ends(pages: DocumentPages) -> None:
     text = "\n\n  </textarea><b>&amp;\n\ttab\n"
     pages.repo.commit({"x.md": f"# X\n\n## A\n\n{text}\n## B\n"})
     assert (

@@ -60,7 +60,7 @@ def test_next_page_of_history_starts_at_the_same_commit(pages: DocumentPages) ->
 
 
 @loop_over("query", ["after=x", "after=99999999", "at=nope", f"at={'0' * 40}&after=-1"])
-def test_invalid_history_position_still_renders(pages: DocumentPages, query: str) -> None:
+def test_invalid_history_position_renders_a_page(pages: DocumentPages, query: str) -> None:
     pages.get(f"/history/count.md?{query}")
 
 

@@ -234,7 +234,7 @@ def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
             assert (summary.task_count, summary.completed_count) == (2, 1)
 
 
-def test_read_ahead_of_summaries_stops_when_closed(repo: Repo) -> None:
+def test_summary_is_available_after_read_ahead_is_closed(repo: Repo) -> None:
     summaries = Summaries()
     with serve_pages(repo.path) as server:
         snapshot = server.workspace.snapshot()

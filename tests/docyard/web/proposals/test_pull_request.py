@@ -22,7 +22,9 @@ pytestmark = pytest.mark.process
 @pytest.fixture(scope="module")
 def forge_setup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeSetup]:
     with open_forge_setup("github", tmp_path_factory.mktemp("joined")) as setup:
-        setup.workspace.pull_request_opener = build_pull_request_opener(setup.workspace, setup.access, Access)
+        setup.workspace.pull_request_opener = build_pull_request_opener(
+            setup.workspace, setup.get_access, Access
+        )
         yield setup
 
 

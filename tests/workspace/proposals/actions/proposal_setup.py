@@ -15,7 +15,7 @@ from workspace.proposals.actions.repository import Actor, ProposedWrite
 from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
@@ -75,7 +75,9 @@ class ProposalSetup:
         self, text: str = "One.", *, file: str = "specs/api.md", slug: str = "calls"
     ) -> ProposedWrite:
         """Append text by a direct write to a protected path, which creates a proposal."""
-        return self.proposal_actions.propose([make_append(text, file, slug)], AGENT_ACTOR, mode=Mode.EACH)
+        return self.proposal_actions.propose(
+            [make_append(text, file, slug)], AGENT_ACTOR, mode=BatchMode.EACH
+        )
 
     def approve(self, proposal: Proposal, token_name: str = "bea") -> Proposal:
         """Approve a proposal as the person with this token."""
@@ -102,7 +104,7 @@ def make_append(text: str, file: str = "guide.md", slug: str = "use") -> Operati
 
 def write_text(workspace: Workspace, text: str, file: str, slug: str) -> WriteResult:
     operations: Sequence[Operation] = [make_append(text, file, slug)]
-    result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="an agent")
+    result = workspace.write(operations, mode=BatchMode.ALL, tool="edit_document", client="an agent")
     for step in result.steps:
         if step.error is not None:
             raise step.error

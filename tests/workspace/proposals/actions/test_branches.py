@@ -36,7 +36,7 @@ from workspace.proposals.proposal import ProposalState
 from workspace.publishing.locks import CannotWrite
 from workspace.publishing.refs import BranchRef
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import DetachedHead, SigningRequired
 
 PROPOSAL_ID = "k7m2q9xa"
@@ -333,8 +333,8 @@ def test_parallel_calls_with_one_key_open_one_proposal(setup: ProposalSetup) -> 
 def test_batch_with_protected_path_becomes_one_proposal(setup: ProposalSetup) -> None:
     operations = [make_append("Free."), make_append("Protected.", "specs/api.md", "calls")]
     with pytest.raises(Protected):
-        setup.workspace.write(operations, mode=Mode.EACH, tool="t", client="c")
-    proposal = setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH).proposal
+        setup.workspace.write(operations, mode=BatchMode.EACH, tool="t", client="c")
+    proposal = setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=BatchMode.EACH).proposal
     assert proposal is not None
     assert proposal.content.title == "Edit 2 documents: 2 changes"
     assert "Free." not in (setup.repo.path / "guide.md").read_text()

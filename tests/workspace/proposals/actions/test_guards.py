@@ -10,7 +10,7 @@ from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE,
 from workspace.edits.text import UpdateContent
 from workspace.proposals.proposal import ProposalState
 from workspace.sync.conflicts import SyncConflict
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_write_to_proposal_section_with_sync_conflict_is_refused(setup: Proposal
     tip = setup.repo.head()
     branch = setup.proposal_actions.open_branch(proposal.id)
     operation = UpdateContent(file="guide.md", slug="use", content="Ours.")
-    branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=tip)
+    branch.write([operation], mode=BatchMode.ALL, tool="edit_document", client="an agent", base_commit=tip)
     simulate_fetch(setup, proposal.content.branch, tip)
     with pytest.raises(SyncConflict):
         setup.append(proposal.id, "More.")

@@ -25,8 +25,8 @@ from workspace.proposals.approvals import NeedsPerson, OwnProposal
 from workspace.proposals.events import InvalidEventText, ReviewDecision
 from workspace.proposals.proposal import ProposalState
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.idempotency import InvalidKey, KeyReused, Request, compute_digest
-from workspace.writing.plan import Mode
+from workspace.writing.idempotency import InvalidKey, KeyedRequest, KeyReused, compute_call_digest
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_author_cannot_approve_own_proposal(setup: ProposalSetup) -> None:
     branch = setup.proposal_actions.open_branch(agent_proposal.id)
     branch.write(
         [make_append("By her.", "specs/api.md", "calls")],
-        mode=Mode.EACH,
+        mode=BatchMode.EACH,
         tool="edit_document",
         client="a page",
         person=bea.person,
@@ -152,7 +152,11 @@ def test_comments_are_stored_with_their_targets(setup: ProposalSetup) -> None:
     with pytest.raises(DocumentNotFound):
         setup.proposal_actions.comment(proposal_id, GIT_ACTOR, "Why?", file="none.md")
     setup.proposal_actions.open_branch(proposal_id).write(
-        [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=setup.repo.head()
+        [RemoveDocument(path="notes.md")],
+        mode=BatchMode.ALL,
+        tool="t",
+        client="c",
+        base_commit=setup.repo.head(),
     )
     content = setup.proposal_actions.comment(
         proposal_id, GIT_ACTOR, "Keep it.", file="notes.md"
@@ -213,7 +217,7 @@ def test_closed_proposal_can_be_reopened(setup: ProposalSetup) -> None:
     with pytest.raises(ProposalEnded):
         setup.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
-        writer.write([make_append("Late.")], mode=Mode.ALL, tool="t", client="c")
+        writer.write([make_append("Late.")], mode=BatchMode.ALL, tool="t", client="c")
     assert setup.proposal_actions.reopen(proposal.id, AGENT_ACTOR).proposal.state is ProposalState.OPEN
     assert setup.proposal_actions.merge(proposal.id, AGENT_ACTOR).is_new
     for action in (
@@ -278,7 +282,7 @@ def test_refresh_resolves_conflicts(setup: ProposalSetup) -> None:
 
 def test_write_without_changes_opens_no_proposal(setup: ProposalSetup) -> None:
     dry_result = setup.proposal_actions.propose(
-        [make_append("One.", "specs/api.md", "calls")], AGENT_ACTOR, mode=Mode.EACH, dry_run=True
+        [make_append("One.", "specs/api.md", "calls")], AGENT_ACTOR, mode=BatchMode.EACH, dry_run=True
     )
     assert dry_result.proposal is None
     assert "One." in (dry_result.result.changes["specs/api.md"] or b"").decode()
@@ -289,7 +293,11 @@ def test_write_without_changes_opens_no_proposal(setup: ProposalSetup) -> None:
     assert setup.workspace.git.branches() == ("main",)
     with pytest.raises(Protected):
         setup.workspace.write(
-            [make_append("One.", "specs/api.md", "calls")], mode=Mode.EACH, tool="t", client="c", dry_run=True
+            [make_append("One.", "specs/api.md", "calls")],
+            mode=BatchMode.EACH,
+            tool="t",
+            client="c",
+            dry_run=True,
         )
 
 
@@ -327,20 +335,24 @@ def test_retries_return_first_result(setup: ProposalSetup) -> None:
 
 
 def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) -> None:
-    request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"result": "first"})
+    request = KeyedRequest(
+        "key", compute_call_digest("edit_document", {"a": 1}), lambda plan: {"result": "first"}
+    )
     operations = [make_append("One.", "specs/api.md", "calls")]
 
     def write_directly() -> None:
-        setup.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
+        setup.workspace.write(operations, mode=BatchMode.EACH, tool="t", client="c", request=request)
 
-    first_result = setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH, request=request)
+    first_result = setup.proposal_actions.propose(
+        operations, AGENT_ACTOR, mode=BatchMode.EACH, request=request
+    )
     assert first_result.proposal is not None
     for _ in range(2):
         with pytest.raises(Protected) as error_info:
             write_directly()
         assert error_info.value.paths == ("specs/api.md",)
         retry_result = setup.proposal_actions.propose(
-            operations, AGENT_ACTOR, mode=Mode.EACH, request=request
+            operations, AGENT_ACTOR, mode=BatchMode.EACH, request=request
         )
         assert retry_result.proposal is not None
         assert (retry_result.proposal.id, retry_result.result.commit) == (
@@ -352,7 +364,7 @@ def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) ->
         if retry_result.proposal.state is not ProposalState.MERGED:
             setup.approve(retry_result.proposal)
             setup.proposal_actions.merge(retry_result.proposal.id, setup.person())
-    other_request = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
+    other_request = KeyedRequest("key", compute_call_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
-        setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=Mode.EACH, request=other_request)
+        setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=BatchMode.EACH, request=other_request)
     assert len(setup.proposal_actions.list_all()) == 1

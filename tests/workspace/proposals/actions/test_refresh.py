@@ -17,7 +17,7 @@ from workspace.proposals.events import Refreshed, ReviewDecision
 from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import KeyReused
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def setup(tmp_path: Path) -> ProposalSetup:
 def update_section(workspace: Workspace, text: str, slug: str = "use") -> None:
     operation = UpdateContent(file="guide.md", slug=slug, content=text)
     base = workspace.tip()
-    workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=base)
+    workspace.write(
+        [operation], mode=BatchMode.ALL, tool="edit_document", client="an agent", base_commit=base
+    )
 
 
 def propose_with_conflict(setup: ProposalSetup) -> tuple[Proposal, MergeConflict]:

@@ -18,7 +18,7 @@ from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.merge_gate import NEEDS_REFRESH, MergeRequirements
 from workspace.proposals.approvals import VoidReason
 from workspace.proposals.proposal import Proposal
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 
 RULES = (
     'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\nchecks = []\n'
@@ -32,7 +32,7 @@ def setup(tmp_path: Path) -> ProposalSetup:
 
 
 def propose_and_approve(setup: ProposalSetup, *operations: Operation) -> Proposal:
-    draft = setup.proposal_actions.propose(list(operations), AGENT_ACTOR, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose(list(operations), AGENT_ACTOR, mode=BatchMode.ALL).proposal
     assert draft is not None
     setup.proposal_actions.submit(draft.id, AGENT_ACTOR)
     proposal = setup.approve(draft)
@@ -63,7 +63,9 @@ def check_approval_is_void(setup: ProposalSetup, proposal: Proposal, path: str, 
     assert set(requirements.void_reasons.values()) == {VoidReason.UNSEEN}
     assert requirements.unreviewed is not None
     assert [document.path for document in requirements.unreviewed.documents] == [path]
-    changes = [change for document in requirements.unreviewed.documents for change in document.sections]
+    changes = [
+        change for document in requirements.unreviewed.documents for change in document.section_changes
+    ]
     new_texts = [change.after.text for change in changes if change.after]
     assert any(text in new_text for new_text in new_texts)
     head_before = setup.repo.head()
@@ -97,7 +99,7 @@ def test_direct_edit_of_document_with_new_governed_type_voids_approval(setup: Pr
 def test_direct_move_of_document_with_new_governed_type_voids_approval(setup: ProposalSetup) -> None:
     proposal = propose_and_approve(setup, SetMetadata(file="guide.md", metadata={"type": "runbook"}))
     setup.workspace.write(
-        [MoveDocument(file="guide.md", new_path="manual.md")], mode=Mode.ALL, tool="t", client="c"
+        [MoveDocument(file="guide.md", new_path="manual.md")], mode=BatchMode.ALL, tool="t", client="c"
     )
     setup.write("Unreviewed.", "manual.md", "use")
     check_approval_is_void(setup, proposal, "manual.md", "Unreviewed.")
@@ -166,7 +168,7 @@ def test_text_reviewed_for_one_rule_is_not_reviewed_for_another(tmp_path: Path) 
     setup = ProposalSetup(tmp_path / "docs", RULES + strict_rule)
     setup.person("cyd")
     move = MoveDocument(file="specs/api.md", new_path="core/api.md")
-    draft = setup.proposal_actions.propose([move], AGENT_ACTOR, mode=Mode.ALL).proposal
+    draft = setup.proposal_actions.propose([move], AGENT_ACTOR, mode=BatchMode.ALL).proposal
     assert draft is not None
     setup.proposal_actions.submit(draft.id, AGENT_ACTOR)
     setup.approve(draft)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.proposals.event_writer import CLIENT_AUTHOR
 from tests.workspace.proposals.review.proposal_setup import ProposalSetup
-from workspace.diff.changes import ChangeKind, DocumentKind
+from workspace.diff.changes import ChangeKind, DocumentChangeKind
 from workspace.diff.text import diff_texts
 from workspace.proposals.events import Refreshed
 from workspace.proposals.proposal import ProposalState
@@ -28,7 +28,7 @@ def list_sections(changes: CommitChanges) -> list[tuple[str, str, str]]:
     return [
         (document.path, section.kind.value, section.location.address)
         for document in changes.documents
-        for section in document.sections
+        for section in document.section_changes
     ]
 
 
@@ -45,7 +45,7 @@ def test_changes_since_base_list_sections_and_files(setup: ProposalSetup) -> Non
     ]
     assert changes.files == ("logo.svg", "new.txt")
     assert changes.paths == {"guide.md", "logo.svg", "new.txt"}
-    first_change = changes.documents[0].sections[0]
+    first_change = changes.documents[0].section_changes[0]
     assert first_change.before
     assert first_change.after
     word_edits = [
@@ -106,7 +106,7 @@ def test_deleted_branch_has_no_changes_and_unrelated_branch_has_all(setup: Propo
     changes = setup.proposal_reviews.changes(setup.find_proposal("k0000001"))
     assert changes.base is None
     assert [(document.path, document.kind) for document in changes.documents] == [
-        ("a.md", DocumentKind.ADDED)
+        ("a.md", DocumentChangeKind.ADDED)
     ]
 
 
@@ -131,12 +131,12 @@ def test_changes_over_limit_are_listed_by_path(setup: ProposalSetup, monkeypatch
     monkeypatch.setattr(changes_module, "MAX_DOCUMENTS", 2)
     files = {"guide.md": GUIDE + "More.\n", "other.md": None, "third.md": "# Third\n"}
     changes = setup.proposal_reviews.changes(setup.propose("k0000001", files))
-    assert [(document.path, document.kind, document.sections) for document in changes.documents] == [
-        ("guide.md", DocumentKind.CHANGED, ()),
-        ("other.md", DocumentKind.REMOVED, ()),
-        ("third.md", DocumentKind.ADDED, ()),
+    assert [(document.path, document.kind, document.section_changes) for document in changes.documents] == [
+        ("guide.md", DocumentChangeKind.CHANGED, ()),
+        ("other.md", DocumentChangeKind.REMOVED, ()),
+        ("third.md", DocumentChangeKind.ADDED, ()),
     ]
     assert changes.reason
     assert ChangeKind.CHANGED not in [
-        section.kind for document in changes.documents for section in document.sections
+        section.kind for document in changes.documents for section in document.section_changes
     ]

@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from tests.workspace.proposals.review.proposal_setup import Files, ProposalSetup
 from workspace.config.tables import ALL_CHECKS
 from workspace.git.store import GitStore
-from workspace.links.inbound_links import ScannedInboundLinks
+from workspace.links.inbound_links import InboundLinkScanner
 from workspace.merge.commits import merge_commits
 from workspace.proposals.review import checks
 from workspace.proposals.review.checks import CheckResult, Problem, check_merge
@@ -49,7 +49,7 @@ def run_checks(setup: ProposalSetup, theirs: Files, ours: Files | None = None) -
     snapshot = Snapshot(setup.store, our_commit)
     merge = merge_commits(snapshot, snapshot.at(their_commit))
     assert not merge.conflicts
-    results = check_merge(merge, ScannedInboundLinks())
+    results = check_merge(merge, InboundLinkScanner())
     assert tuple(result.name for result in results) == ALL_CHECKS
     return {result.name: result for result in results}
 
@@ -207,6 +207,6 @@ def test_damaged_repository_fails_all_checks(tmp_path: Path) -> None:
     store = GitStore(tmp_path / "repo")
     new_snapshot = Snapshot(store, setup.first_commit)
     results = check_merge(
-        merge._replace(ours=new_snapshot, theirs=new_snapshot.at(their_commit)), ScannedInboundLinks()
+        merge._replace(ours=new_snapshot, theirs=new_snapshot.at(their_commit)), InboundLinkScanner()
     )
     assert not any(result.passed for result in results)

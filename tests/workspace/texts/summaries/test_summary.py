@@ -68,7 +68,7 @@ def summarize_source(
     source: str, path: str = "guide.md", style: str = "structured", budget: int | None = None
 ) -> Summary:
     text = make_text_file(source, path)
-    return summarize(text, read_outline(text), style=style, budget=budget, count=count_tokens)
+    return summarize(text, read_outline(text), style=style, budget=budget, count_tokens=count_tokens)
 
 
 def list_addresses(content: str) -> list[str]:
@@ -140,7 +140,7 @@ def test_summary_is_within_its_budget_and_counts_its_tokens(style: str, budget: 
 def test_addresses_in_a_summary_resolve() -> None:
     text = make_text_file(GUIDE)
     outline = read_outline(text)
-    summary = summarize(text, outline, count=count_tokens)
+    summary = summarize(text, outline, count_tokens=count_tokens)
     assert list_addresses(summary.content) == [entry.address for entry in outline.entries]
     for entry in summary.named_entries:
         assert find_entry(text, outline, entry.address) == entry
@@ -159,7 +159,7 @@ def test_addresses_in_a_summary_resolve() -> None:
 def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: str, budget: int) -> None:
     text = make_text_file("\n".join(lines))
     outline = read_outline(text)
-    summary = summarize(text, outline, style=style, budget=budget, count=count_tokens)
+    summary = summarize(text, outline, style=style, budget=budget, count_tokens=count_tokens)
     assert count_tokens(summary.content) <= budget
     expected = [entry.address for entry in outline.entries]
     named_addresses = list_addresses(summary.content)
@@ -234,7 +234,7 @@ def test_empty_text_has_a_complete_summary() -> None:
 
 def test_invalid_bytes_and_all_line_endings_are_summarized() -> None:
     text = TextFile("a.md", "0" * 40, b"# T\r\n\r\nIt \xff caches.\r\rMore.\n", detect_kind("a.md"))
-    content = summarize(text, read_outline(text), count=count_tokens).content
+    content = summarize(text, read_outline(text), count_tokens=count_tokens).content
     assert "- It \ufffd caches.\n- More.\n" in content
 
 
@@ -255,7 +255,7 @@ def test_adversarial_text_is_limited_to_a_number_of_passages(monkeypatch: pytest
 
 def test_preamble_of_a_cut_text_states_the_passage_limit() -> None:
     text = make_text_file(GUIDE)
-    summary = summarize(text, read_outline(text), count=count_tokens)
+    summary = summarize(text, read_outline(text), count_tokens=count_tokens)
     assert not summary.is_cut
     assert "of the first 200,000 passages alone" in wording.format_preamble(
         text, summary._replace(is_cut=True), ""
@@ -273,7 +273,7 @@ def test_default_budget_exceeds_the_tokens_of_the_names() -> None:
 
 def test_description_of_a_summary_matches_its_content() -> None:
     text = make_text_file(GUIDE)
-    summary = summarize(text, read_outline(text), count=count_tokens)
+    summary = summarize(text, read_outline(text), count_tokens=count_tokens)
     included, excluded = wording.measure_coverage(summary)
     assert included["sections"] == 4
     assert set(included) == set(excluded)
@@ -291,6 +291,8 @@ def test_description_of_a_summary_matches_its_content() -> None:
 
 def test_outline_preamble_states_zero_sentences() -> None:
     text = make_text_file(GUIDE)
-    summary = summarize(text, TextOutline(read_outline(text).entries), style="outline", count=count_tokens)
+    summary = summarize(
+        text, TextOutline(read_outline(text).entries), style="outline", count_tokens=count_tokens
+    )
     assert wording.compute_confidence(summary) < 0.5
     assert "an overview of the whole file" not in wording.list_recommended_uses(summary)

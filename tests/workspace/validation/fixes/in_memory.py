@@ -10,16 +10,16 @@ from workspace.document.document import Document
 from workspace.validation.files import FileSet
 from workspace.validation.fixes.change import FixedDocument
 from workspace.validation.fixes.fix import FixFinder, fix_document
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 
 
 @dataclass(frozen=True)
 class MemoryFiles:
-    """The bytes of files by path (`workspace.validation.files.Reader`)."""
+    """The bytes of files by path (`workspace.validation.files.FileReader`)."""
 
     files: Mapping[str, bytes]
 
-    def size(self, path: str) -> int:
+    def get_size(self, path: str) -> int:
         return len(self.files[path])
 
     def read(self, path: str) -> bytes:
@@ -49,7 +49,7 @@ def build_fix_finder(
     """Return a fix finder for files, with these rules, or with all enabled rules if none are given."""
     config = settings or WorkspaceConfig()
     file_set = FileSet(frozenset(files), frozenset(), MemoryFiles(files), config)
-    selection = Selection(config.validation, frozenset(rules) or None)
+    selection = RuleSelection(config.validation, frozenset(rules) or None)
     return FixFinder(files=file_set, selection=selection, moves=moves or KnownMoves())
 
 

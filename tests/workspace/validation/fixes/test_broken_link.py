@@ -9,7 +9,7 @@ import pytest
 from tests.loops import loop_over
 from tests.workspace.validation.fixes.in_memory import KnownMoves, build_fix_finder
 from workspace.document.document import Document
-from workspace.validation.corpus import Corpus
+from workspace.validation.file_tree import FileSetTree
 from workspace.validation.fixes.fix import fix_document
 
 LINK_RULES = ("broken-link", "broken-fragment", "broken-image")
@@ -83,7 +83,7 @@ class CountedNames(frozenset[str]):
 def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder may have thousands of files, and thousands of links to deleted files."""
     names = CountedNames(f"f{number}.md" for number in range(100))
-    monkeypatch.setattr(Corpus, "entries", lambda corpus, folder: () if folder else names)
+    monkeypatch.setattr(FileSetTree, "list_names", lambda file_tree, folder: () if folder else names)
     broken_link_count = 50
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(broken_link_count))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}

@@ -16,9 +16,9 @@ from workspace.validation.fixes.broken_link import MoveHistory
 from workspace.validation.fixes.change import FixResult
 from workspace.validation.fixes.fix import FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
-from workspace.validation.run import Selection
+from workspace.validation.run import RuleSelection
 from workspace.workspace import Workspace
-from workspace.writing.plan import Mode
+from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
 GUIDE = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
@@ -30,12 +30,12 @@ def write_fixes(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteRe
     def find_fixes(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         assert snapshot.commit
         files = list_commit(workspace.git, snapshot.commit)
-        selection = Selection(files.config.validation, frozenset(rules))
+        selection = RuleSelection(files.config.validation, frozenset(rules))
         history = MoveHistory(snapshot, workspace.moves())
         return fix_documents(FixFinder(files=files, selection=selection, moves=history), paths)
 
     return workspace.write(
-        [FixDocuments(find_fixes=find_fixes, paths=paths)], mode=Mode.ALL, tool="fix", client="test"
+        [FixDocuments(find_fixes=find_fixes, paths=paths)], mode=BatchMode.ALL, tool="fix", client="test"
     )
 
 
@@ -155,7 +155,7 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         assert snapshot.commit
         planned_commits.append(snapshot.commit)
         files = list_commit(workspace.git, snapshot.commit)
-        selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
+        selection = RuleSelection(files.config.validation, frozenset({"missing-anchor"}))
         finder = FixFinder(files=files, selection=selection, moves=MoveHistory(snapshot, workspace.moves()))
         result = fix_documents(finder, paths)
         if len(planned_commits) == 1:
@@ -163,7 +163,7 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         return result
 
     write_result = workspace.write(
-        [FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test"
+        [FixDocuments(find_fixes=find_fixes)], mode=BatchMode.ALL, tool="fix", client="test"
     )
     assert write_result.is_committed
     assert len(planned_commits) == len(set(planned_commits)) == 2

@@ -1,4 +1,4 @@
-"""The files to validate, as a file tree for links, and their document types."""
+"""The files to validate, as a file tree in which links are resolved, and their document types."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CACHE_BYTES = 32_000_000
 _ENTRY_BYTES = 1_000  # the estimated overhead of a cached document
 
 
-class Corpus:
-    """The files in which links are resolved (`workspace.links.resolver.FileTree`).
+class FileSetTree:
+    """The files to validate, in which links are resolved (`workspace.links.resolver.FileTree`).
 
     An opaque path counts as a folder that contains every path below it.
     """
@@ -56,27 +56,27 @@ class Corpus:
         """Return True if a folder exists at a path, or if the path is opaque."""
         return not path or path in self._folders or self._is_opaque(path)
 
-    def entries(self, folder: str) -> Collection[str]:
+    def list_names(self, folder: str) -> Collection[str]:
         """Return the names in a folder; return no names if the folder does not exist."""
         return self._names_by_folder.get(folder, ())
 
     def document(self, path: str) -> Document | None:
         """Return the document at a path; return None if it is not a document, or cannot be read."""
         try:
-            return self.read(path) if path in self._document_paths else None
+            return self.read_document(path) if path in self._document_paths else None
         except WorkspaceError:
             return None
 
-    def read(self, path: str) -> Document:
+    def read_document(self, path: str) -> Document:
         """Return the document at a path; recent documents are cached.
 
         Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
         """
-        return self._cache.get(path, self._read, path)
+        return self._cache.get(path, self._read_uncached_document, path)
 
-    def _read(self, path: str) -> Document:
+    def _read_uncached_document(self, path: str) -> Document:
         reader = self._files.reader
-        self._files.config.limits.check_document(path, reader.size(path))
+        self._files.config.limits.check_document(path, reader.get_size(path))
         data = reader.read(path)
         check_lfs_pointer(path, data)
         return Document.parse(data, path)
@@ -93,16 +93,16 @@ class Corpus:
         )
         for name in names[:MAX_TYPES]:
             paths = {
-                part: path
-                for part in TYPE_FILES
-                if (path := f"{TYPES_FOLDER}/{name}/{part}") in self._files.paths
+                file_name: path
+                for file_name in TYPE_FILES
+                if (path := f"{TYPES_FOLDER}/{name}/{file_name}") in self._files.paths
             }
-            sizes = {part: self._files.reader.size(path) for part, path in paths.items()}
-            types[name] = read_type(name, sizes, partial(self._read_part, name))
+            sizes = {file_name: self._files.reader.get_size(path) for file_name, path in paths.items()}
+            types[name] = read_type(name, sizes, partial(self._read_type_file, name))
         return types
 
-    def _read_part(self, name: str, part: str) -> bytes:
-        return self._files.reader.read(f"{TYPES_FOLDER}/{name}/{part}")
+    def _read_type_file(self, type_name: str, file_name: str) -> bytes:
+        return self._files.reader.read(f"{TYPES_FOLDER}/{type_name}/{file_name}")
 
     @cached_property
     def _document_paths(self) -> frozenset[str]:

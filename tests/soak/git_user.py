@@ -1,4 +1,4 @@
-"""A person who edits files in the writers' repository and commits them with the git program, in a loop."""
+"""A user who edits files in the writers' repository and commits them with the git program, in a loop."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.soak.ledger import Ledger
 
-PERSON_WORD = re.compile(r"«(p\d+)»")
-AUTHOR = "A Person"
-# Messages of Git if another program has a lock or committed first. The person retries.
+USER_WORD = re.compile(r"«(p\d+)»")
+AUTHOR = "A User"
+# Messages of Git if another program has a lock or committed first. The user retries.
 _RETRYABLE = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
 
 
-class Person:
+class GitUser:
     """A thread that writes unique words and commits them until `stop`.
 
     In a checked-out repository, the thread edits the same files as the writers. For a bare repository,
@@ -37,14 +37,14 @@ class Person:
         self._origin = repo
         self._repo = repo
         self._shared_paths = shared_paths
-        self._random = random.Random(f"{seed}-person")
+        self._random = random.Random(f"{seed}-user")
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="person", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="git-user", daemon=True)
         if clone is not None:
             repo.git("clone", "-q", ".", str(clone))
             self._repo = Repo(clone)
         self._clone = clone
-        for key, value in {"user.name": AUTHOR, "user.email": "person@example.org"}.items():
+        for key, value in {"user.name": AUTHOR, "user.email": "user@example.org"}.items():
             self._repo.git("config", key, value)
 
     def start(self) -> None:
@@ -55,7 +55,7 @@ class Person:
         """Wait for the last commit and for the end of the thread. Raises the exception of the thread."""
         self._stop.set()
         self._thread.join(timeout_s)
-        assert not self._thread.is_alive(), "the person's last commit never succeeded"
+        assert not self._thread.is_alive(), "the user's last commit never succeeded"
         if self.error is not None:
             raise self.error
 
@@ -73,7 +73,7 @@ class Person:
     def _edit_and_commit(self) -> None:
         word = f"p{len(self.words)}"
         name, has_existed = self._edit(word)
-        message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
+        message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <user@example.org>"]
         choice = self._random.randrange(3)
         if choice == 0 and has_existed:
             self._commit(name, "-a", *message)
@@ -90,14 +90,14 @@ class Person:
 
     def _edit(self, word: str) -> tuple[str, bool]:
         """Add a line to a private or a shared file; return its name, and True if the file existed before."""
-        private_name = f"person/diary-{self._random.randrange(3)}.md"
+        private_name = f"user/diary-{self._random.randrange(3)}.md"
         name = self._random.choice(self._shared_paths) if self._random.randrange(4) == 0 else private_name
         path = self._repo.path / name
         path.parent.mkdir(exist_ok=True)
         has_existed = path.exists()
         while True:
             with path.open("a", encoding="utf-8") as stream:
-                stream.write(f"\nA person wrote «{word}».\n")
+                stream.write(f"\nA user wrote «{word}».\n")
             # The file is read after the write, because another process may have replaced it.
             if f"«{word}»" in path.read_text(encoding="utf-8"):
                 return name, has_existed
@@ -109,9 +109,7 @@ class Person:
             self._repo.git("reset", "-q", "--hard", "origin/main")
             name, _ = self._edit(word)
             self._repo.git("add", "--", name)
-            self._repo.git(
-                "commit", "-q", "-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"
-            )
+            self._repo.git("commit", "-q", "-m", f"Words {word}", "--author", f"{AUTHOR} <user@example.org>")
             if self._try("push", "-q", "origin", "HEAD:main"):
                 break
         self.words.append(word)
@@ -153,11 +151,11 @@ class Person:
 
 def prepare_repository(
     folder: Path, writer_count: int, documents: Mapping[str, str], seed: int, *, is_bare: bool
-) -> tuple[Repo, Person, list[Ledger]]:
-    """Make a repository with these documents; return the repository, a person and the ledgers."""
+) -> tuple[Repo, GitUser, list[Ledger]]:
+    """Make a repository with these documents; return the repository, a user and the ledgers."""
     create = create_bare_repository if is_bare else create_repository
     repo = create(folder / "repo", {"README.md": "# Example\n", **documents})
     # Git's automatic housekeeping runs in the foreground, so it ends before the checks.
     repo.git("config", "gc.autoDetach", "false")
-    person = Person(repo, [*documents], seed=seed, clone=folder / "clone" if is_bare else None)
-    return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writer_count)]
+    git_user = GitUser(repo, [*documents], seed=seed, clone=folder / "clone" if is_bare else None)
+    return repo, git_user, [Ledger(folder / f"ledger-{number}") for number in range(writer_count)]

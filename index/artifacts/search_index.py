@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 _MAX_CACHED_INDEXES = 2
 
 
-class FrozenIndex(SearchIndex):
+class ArtifactSearchIndex(SearchIndex):
     """The index of one artifact. Safe to use from threads.
 
-    `is_superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
-    True if every file is open, so that the files can be removed. `on_progress` receives the progress
-    of every build of the index, in addition to the `progress` of a waiting call.
+    `is_superseded` is True while the folder has a newer artifact that is not served yet. `has_all_files_open`
+    is True if every file is open, so that the files can be removed. `on_progress` receives the progress of
+    every build of the index, in addition to the `progress` of a waiting call.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class FrozenIndex(SearchIndex):
         super().__init__(self._archive, embedding=embedding)
         self.artifact = artifact
         self._on_progress = on_progress
-        self.is_superseded = self.has_open_files = False
+        self.is_superseded = self.has_all_files_open = False
 
     @cached_property
     def _live(self) -> LiveIndex:
-        live = _ArtifactIndex(self._archive, self.artifact)
+        live = _ArtifactLiveIndex(self._archive, self.artifact)
         if self.artifact.is_trusted:
             state, readers = map_segments(self.artifact.folder, self.artifact.manifest)
             live.engine.adopt(readers, state)
@@ -78,7 +78,7 @@ class FrozenIndex(SearchIndex):
         """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged."""
         self._archive.open_packs()
         super().preload()
-        self.has_open_files = True
+        self.has_all_files_open = True
 
     def search(
         self,
@@ -150,7 +150,7 @@ class FrozenIndex(SearchIndex):
 
     @cached_property
     def _safe_metadata(self) -> Metadata:
-        metadata, keys = self.artifact.metadata, self.keys()
+        metadata, keys = self.artifact.metadata, self.taxonomy_keys()
         taxonomy = {key: facet for key, facet in metadata.taxonomy.items() if key in keys}
         if not self.artifact.is_trusted:
             taxonomy = {
@@ -160,7 +160,7 @@ class FrozenIndex(SearchIndex):
         return metadata.model_copy(update={"taxonomy": taxonomy})
 
 
-class _ArtifactIndex(LiveIndex):
+class _ArtifactLiveIndex(LiveIndex):
     """An index of the tree of an artifact: in memory if it is trusted, else in the user's cache."""
 
     def __init__(self, archive: Archive, artifact: Artifact) -> None:

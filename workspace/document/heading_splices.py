@@ -31,15 +31,15 @@ def rewrite_heading(
     level: int,
     anchor: str | None = None,
     form: AnchorForm = AnchorForm.BRACES,
-    names: Mapping[str, str] | None = None,
+    renamed_anchors: Mapping[str, str] | None = None,
     title_splices: Iterable[Splice] = (),
 ) -> list[Splice]:
     """Return the splices that set the level of a section's heading, and add an `anchor`.
 
-    `names` maps anchors of the heading to new names. A heading with an underline keeps the underline at
-    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if there are as many of them as
-    opening #s. `title_splices` are splices of the title, which are part of the result. Raises InvalidAddress
-    for an anchor that cannot be written.
+    `renamed_anchors` maps anchors of the heading to their new names. A heading with an underline keeps the
+    underline at levels 1 and 2, and gets #s at deeper levels. Closing #s change too if there are as many of
+    them as opening #s. `title_splices` are splices of the title, which are part of the result. Raises
+    InvalidAddress for an anchor that cannot be written.
     """
     heading = section.heading
     if heading is None:
@@ -49,12 +49,12 @@ def rewrite_heading(
             f"the address '{anchor}' cannot be written as an anchor",
             fix=f"Write an anchor into the heading '{section.title}' by hand first.",
         )
-    splices = [*title_splices, *_rename_anchors(document, section, names or {})]
+    splices = [*title_splices, *_rename_anchors(document, section, renamed_anchors or {})]
     start, end = find_inline_span(document.lines, heading.block)
     if start >= end:
         return [*splices, *_rewrite_untitled_heading(document, heading, level, anchor, form)]
     if anchor is not None:
-        splices.append(insert_anchor(document, heading, anchor, form))
+        splices.append(make_anchor_splice(document, heading, anchor, form))
     if level == section.level:
         return splices
     if not heading.block.is_setext:
@@ -77,7 +77,7 @@ def rewrite_heading(
     ]
 
 
-def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
+def make_anchor_splice(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
     """Return the splice that adds an anchor to a heading with a title.
 
     If the heading ends in an attribute list, the anchor is added to that list.
@@ -137,18 +137,18 @@ def _rewrite_untitled_heading(
     return [Splice(start, end, text.encode())]
 
 
-def _rename_anchors(document: Document, section: Section, names: Mapping[str, str]) -> list[Splice]:
+def _rename_anchors(document: Document, section: Section, renamed_anchors: Mapping[str, str]) -> list[Splice]:
     """Return the splices that rename anchors in a heading and on the lines next to it."""
     heading = section.heading
-    if heading is None or not names:
+    if heading is None or not renamed_anchors:
         return []
     splices: list[Splice] = []
     text = document.data[section.start : section.body_start]
     for start, end in _find_name_spans(document, heading):
-        new_name = names.get(document.text(start, end))
+        new_name = renamed_anchors.get(document.text(start, end))
         if new_name is not None:
             splices.append(Splice(start, end, new_name.encode()))
-    for name, new_name in names.items():
+    for name, new_name in renamed_anchors.items():
         pattern = re.escape(name.encode())
         tags = re.finditer(rb"""<a[ \t][^<>]*=[ \t]*["'](?P<name>""" + pattern + rb""")["']""", text)
         spans = (item.span("name") for item in tags)
@@ -162,15 +162,15 @@ def _find_name_spans(document: Document, heading: AnchoredHeading) -> Iterator[t
     """Yield the bytes [start, end) of each id in the attribute lists in a heading and below it."""
     _, end = find_inline_span(document.lines, heading.block)
     source = heading.block.source
-    for first, last in anchors.find_name_spans(source):
-        yield end - len(source[first:].encode()), end - len(source[last:].encode())
+    for name_start, name_end in anchors.find_name_spans(source):
+        yield end - len(source[name_start:].encode()), end - len(source[name_end:].encode())
     position = heading.below_start
     for line in document.data[position : heading.body_start].splitlines(keepends=True):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         attributes = read_attribute_line(text)
         for name in attributes.names if attributes else ():
-            first = position + len(text[: name.start].encode())
-            yield first, first + len(name.name.encode())
+            name_offset = position + len(text[: name.start].encode())
+            yield name_offset, name_offset + len(name.name.encode())
         position += len(line)
 
 
