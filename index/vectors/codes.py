@@ -8,6 +8,7 @@ blocks that fit the cache of a processor, because NumPy multiplies integers slow
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
@@ -83,10 +84,10 @@ class CodeTable:
             return int(np.searchsorted(self._ids[: self._count], last_id, "right"))
 
     def add(self, ids: Sequence[int], digests: Sequence[bytes], codes: Codes) -> None:
-        """Add the codes of digests; those of rows that the table has are ignored."""
+        """Add the codes of digests, with ascending ids; those of rows that the table has are ignored."""
         with self._lock:
             last_id = int(self._ids[self._count - 1]) if self._count else 0
-            new = [number for number, id in enumerate(ids) if id > last_id]
+            new = range(bisect_right(ids, last_id), len(ids))
             start = self._count
             end = start + len(new)
             if end > len(self._scales):
@@ -94,9 +95,9 @@ class CodeTable:
                 self._numbers = _grow(self._numbers, capacity, start)
                 self._scales = _grow(self._scales, capacity, start)
                 self._ids = _grow(self._ids, capacity, start)
-            self._numbers[start:end] = codes.numbers[new]
-            self._scales[start:end] = codes.scales[new]
-            self._ids[start:end] = [ids[number] for number in new]
+            self._numbers[start:end] = codes.numbers[new.start :]
+            self._scales[start:end] = codes.scales[new.start :]
+            self._ids[start:end] = ids[new.start :]
             self._count = end
             # A reader that sees a digest finds its row complete.
             for row, number in enumerate(new, start):

@@ -1,13 +1,13 @@
 """The SQLite tables of the vectors of one embedding id, in a file or in memory.
 
-    facts     the probe's vector, and the values that belong to the id
-    codes     for each digest: the vector in eight bits a number, and the day on which it was last used
-    vectors   for each digest: the vector in sixteen bits a number
+    facts     the vector of the probe text, and the id of the next vector
+    blocks    some vectors with consecutive ids: the first id, their number, the day on which one of them was
+              last used, their digests and codes, and the vectors in sixteen bits a number
 
 Vectors are stored by the digest of a section's headings and text, so that a commit needs new vectors only for
-what it changed. Rows are added in one transaction for each batch, and their ids increase. There is no index
-of digests, which would take as long as all the rest: every reader loads the codes. Every value ends with its
-CRC-32, because nothing is forced to the disk.
+what it changed. A block is written in one transaction, and ids increase; there is no index of digests,
+because every reader loads the digests and codes. Values have CRC-32 checksums, because nothing is forced to
+the disk: one for the digests and codes of a block, and one for each vector.
 """
 
 from __future__ import annotations
@@ -20,31 +20,37 @@ from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
+from index.documents import DIGEST_BYTES
 from index.storage.database import connect, remove_database, translate_sqlite_errors
 from index.storage.manifest import IndexDamaged
 from index.vectors.codes import Codes, encode_vectors
 from index.vectors.embedder import Vectors
 
+MAX_BLOCK_VECTORS = 64
+"""The largest number of vectors of a block. SQLite reads a block up to the vector that is needed."""
+
 _CREATE_TABLES = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS codes
-        (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, used INTEGER, code BLOB);
-    CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, vector BLOB);
+    CREATE TABLE IF NOT EXISTS blocks
+        (first INTEGER PRIMARY KEY, count INTEGER, used INTEGER, codes BLOB, vectors BLOB);
     COMMIT;
 """
 
+_PROBE, _NEXT_ID = "probe", "next_id"
 _CRC_BYTES = 4
 _SCALE = np.dtype("<f4")
-_ROWS_PER_FETCH = 10_000
+_HALF = np.dtype("<f2")
+_CHECKSUM = np.dtype("<u4")
 
 
 class CodeRows(NamedTuple):
-    """Some rows of a store: their ids, which ascend, their digests, and their codes."""
+    """Some vectors of a store: their ids, which ascend, their digests, and their codes."""
 
-    ids: list[int]
-    digests: list[bytes]
+    ids: Sequence[int]
+    digests: Sequence[bytes]
     codes: Codes
 
 
@@ -88,87 +94,111 @@ class VectorStore:
 
     def read_probe(self) -> Vectors | None:
         """Return the vector of the probe text with which the store was begun; None if it is new."""
-        for (value,) in self._fetch("SELECT value FROM facts WHERE name = 'probe'"):
-            return np.frombuffer(_check(value, 4 * self._dimensions + _CRC_BYTES), "<f4").astype(np.float32)
-        return None
+        value = self._read_fact(_PROBE)
+        if value is None:
+            return None
+        if len(value) != _SCALE.itemsize * self._dimensions:
+            raise IndexDamaged.with_reason("the vector of the probe text has a wrong size")
+        return np.frombuffer(value, _SCALE).astype(np.float32)
 
     def write_probe(self, vector: Vectors) -> None:
         """Store the vector of the probe text, unless there is one."""
-        value = _seal(vector.astype("<f4").tobytes())
-        with self._lock, translate_sqlite_errors():
-            self._connection.execute("INSERT OR IGNORE INTO facts VALUES ('probe', ?)", [value])
+        with self._transaction():
+            if self._read_fact(_PROBE) is None:
+                self._write_fact(_PROBE, vector.astype(_SCALE).tobytes())
 
     def last_id(self) -> int:
-        """Return the largest id of a row; 0 without rows."""
-        ((number,),) = self._fetch("SELECT ifnull(max(id), 0) FROM codes")
-        return int(str(number))
+        """Return the largest id that was given to a vector; 0 without vectors."""
+        value = self._read_fact(_NEXT_ID)
+        return int.from_bytes(value, "little") - 1 if value is not None else 0
 
     def read_codes(self, after: int = 0) -> Iterator[CodeRows]:
-        """Yield the codes of the rows whose ids are above `after`, some thousand at a time."""
-        size = _SCALE.itemsize + self._dimensions + _CRC_BYTES
-        while True:
-            rows = self._fetch(
-                "SELECT id, digest, code FROM codes WHERE id > ? ORDER BY id LIMIT ?",
-                [after, _ROWS_PER_FETCH],
-            )
-            if not rows:
-                return
-            values = b"".join(_check(code, size) for *_, code in rows)
-            table = np.frombuffer(values, np.uint8).reshape(len(rows), size - _CRC_BYTES)
-            scales = table[:, : _SCALE.itemsize].copy().view(_SCALE)[:, 0].astype(np.float32)
-            numbers = table[:, _SCALE.itemsize :].view(np.int8)
-            ids = [int(str(id)) for id, *_ in rows]
-            yield CodeRows(ids, [_check_bytes(digest) for _, digest, _ in rows], Codes(numbers, scales))
-            after = ids[-1]
+        """Yield the codes of each block whose ids are above `after`, the id of a block's last vector."""
+        width = DIGEST_BYTES + _SCALE.itemsize + self._dimensions
+        with self._lock, translate_sqlite_errors():
+            blocks = self._connection.execute(
+                "SELECT first, count, codes FROM blocks WHERE first > ? ORDER BY first", [after]
+            ).fetchall()
+        for first, count, value in blocks:
+            table = np.frombuffer(_check(value), np.uint8)
+            if table.size != count * width:
+                raise IndexDamaged.with_reason("the codes of vectors have a wrong size")
+            table = table.reshape(count, width)
+            scales = table[:, DIGEST_BYTES : DIGEST_BYTES + _SCALE.itemsize].copy().view(_SCALE)[:, 0]
+            numbers = table[:, DIGEST_BYTES + _SCALE.itemsize :].view(np.int8)
+            digests = [digest.tobytes() for digest in table[:, :DIGEST_BYTES]]
+            yield CodeRows(range(first, first + count), digests, Codes(numbers, scales.astype(np.float32)))
 
-    def read_vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
-        """Return the vectors of rows by id; those that were removed are left out."""
+    def read_vectors(self, ids: Iterable[int]) -> dict[int, Vectors]:
+        """Return vectors by id; those that were removed are left out."""
+        size = _HALF.itemsize * self._dimensions
         vectors: dict[int, Vectors] = {}
-        size = 2 * self._dimensions + _CRC_BYTES
         with self._lock, translate_sqlite_errors():
             for id in ids:
-                for (value,) in self._connection.execute("SELECT vector FROM vectors WHERE id = ?", [id]):
-                    vectors[id] = np.frombuffer(_check(value, size), "<f2").astype(np.float32)
+                for first, count, value in self._connection.execute(
+                    "SELECT first, count, substr(vectors, 1 + (? - first) * ?, ?) FROM blocks"
+                    " WHERE first <= ? ORDER BY first DESC LIMIT 1",
+                    [id, size + _CRC_BYTES, size + _CRC_BYTES, id],
+                ):
+                    if id < first + count:
+                        content = _check(value)
+                        if len(content) != size:
+                            raise IndexDamaged.with_reason("a vector has a wrong size")
+                        vectors[id] = np.frombuffer(content, _HALF).astype(np.float32)
         return vectors
 
     def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> CodeRows:
-        """Add the vectors of digests in one transaction, and return the new rows.
+        """Add the vectors of digests in one transaction, and return their ids and codes.
 
         `day` is the day of their use, counted from 1970-01-01.
         """
         codes = encode_vectors(vectors)
-        scales = codes.scales.astype(_SCALE)
-        halves = vectors.astype("<f2")
+        code_table = np.hstack(
+            [
+                np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), DIGEST_BYTES),
+                codes.scales.astype(_SCALE)[:, None].view(np.uint8),
+                codes.numbers.view(np.uint8),
+            ]
+        )
+        vector_table = _append_checksums(vectors.astype(_HALF).view(np.uint8))
         with self._transaction():
-            ((last_id,),) = self._connection.execute("SELECT ifnull(max(seq), 0) FROM sqlite_sequence")
-            ids = range(last_id + 1, last_id + 1 + len(digests))
+            first = self.last_id() + 1
             self._connection.executemany(
-                "INSERT INTO codes VALUES (?, ?, ?, ?)",
+                "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)",
                 [
-                    (id, digest, day, _seal(scale.tobytes() + number_row.tobytes()))
-                    for id, digest, scale, number_row in zip(ids, digests, scales, codes.numbers, strict=True)
+                    (
+                        first + start,
+                        min(MAX_BLOCK_VECTORS, len(digests) - start),
+                        day,
+                        _seal(code_table[start : start + MAX_BLOCK_VECTORS].tobytes()),
+                        vector_table[start : start + MAX_BLOCK_VECTORS].tobytes(),
+                    )
+                    for start in range(0, len(digests), MAX_BLOCK_VECTORS)
                 ],
             )
-            self._connection.executemany(
-                "INSERT INTO vectors VALUES (?, ?)",
-                [(id, _seal(half.tobytes())) for id, half in zip(ids, halves, strict=True)],
-            )
-        return CodeRows(list(ids), list(digests), codes)
+            self._write_fact(_NEXT_ID, (first + len(digests)).to_bytes(8, "little"))
+        return CodeRows(range(first, first + len(digests)), list(digests), codes)
 
     def mark_used(self, ids: Iterable[int], day: int) -> None:
-        """Store the day of the last use of some rows."""
+        """Store the day of the last use of the blocks of some vectors."""
+        with self._lock, translate_sqlite_errors():
+            ranges = self._connection.execute("SELECT first, first + count FROM blocks").fetchall()
+        firsts = np.array([first for first, _ in ranges], np.int64)
+        positions = np.unique(np.searchsorted(firsts, np.fromiter(ids, np.int64), "right") - 1)
         with self._transaction():
             self._connection.executemany(
-                "UPDATE codes SET used = ? WHERE id = ? AND used < ?", ((day, id, day) for id in ids)
+                "UPDATE blocks SET used = max(used, ?) WHERE first = ?",
+                [(day, int(firsts[position])) for position in positions if position >= 0],
             )
 
     def remove_unused(self, before: int) -> int:
-        """Remove the vectors that were last used before a day; return their number."""
+        """Remove the blocks that were last used before a day; return the number of their vectors."""
         with self._transaction():
-            self._connection.execute(
-                "DELETE FROM vectors WHERE id IN (SELECT id FROM codes WHERE used < ?)", [before]
+            ((count,),) = self._connection.execute(
+                "SELECT ifnull(sum(count), 0) FROM blocks WHERE used < ?", [before]
             )
-            return self._connection.execute("DELETE FROM codes WHERE used < ?", [before]).rowcount
+            self._connection.execute("DELETE FROM blocks WHERE used < ?", [before])
+            return int(count)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -183,25 +213,30 @@ class VectorStore:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _fetch(self, statement: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def _read_fact(self, name: str) -> bytes | None:
         with self._lock, translate_sqlite_errors():
-            return self._connection.execute(statement, tuple(values)).fetchall()
+            rows = self._connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchall()
+        return _check(rows[0][0]) if rows else None
+
+    def _write_fact(self, name: str, value: bytes) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, _seal(value)])
+
+
+def _append_checksums(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return rows of bytes, each followed by its CRC-32."""
+    checksums = np.fromiter(map(crc32, rows), _CHECKSUM, len(rows))
+    return np.hstack([rows, checksums[:, None].view(np.uint8)])
 
 
 def _seal(value: bytes) -> bytes:
     return value + crc32(value).to_bytes(_CRC_BYTES, "little")
 
 
-def _check(value: object, size: int) -> bytes:
+def _check(value: object) -> bytes:
     """Return a value without its checksum. Raises IndexDamaged."""
-    data = _check_bytes(value)
-    content = data[:-_CRC_BYTES]
-    if len(data) != size or crc32(content).to_bytes(_CRC_BYTES, "little") != data[-_CRC_BYTES:]:
-        raise IndexDamaged.with_reason("a vector has a wrong checksum")
-    return content
-
-
-def _check_bytes(value: object) -> bytes:
     if not isinstance(value, bytes):
         raise IndexDamaged.with_reason("a value of the vectors has a wrong type")
-    return value
+    content = value[:-_CRC_BYTES]
+    if crc32(content).to_bytes(_CRC_BYTES, "little") != value[-_CRC_BYTES:]:
+        raise IndexDamaged.with_reason("a vector has a wrong checksum")
+    return content

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from index.storage.manifest import IndexDamaged
-from index.vectors.store import VectorStore
+from index.vectors.store import MAX_BLOCK_VECTORS, VectorStore
 from tests.index.vectors.test_codes import make_digests, make_vectors
 
 
@@ -28,12 +28,13 @@ def test_vectors_of_one_process_are_read_by_another(file: Path) -> None:
     rows = writer.add(digests, vectors, 10)
     assert reader.last_id() == rows.ids[-1]
     [read_rows] = reader.read_codes()
-    assert (read_rows.ids, read_rows.digests) == (rows.ids, digests)
+    assert (list(read_rows.ids), read_rows.digests) == (list(rows.ids), digests)
     np.testing.assert_array_equal(read_rows.codes.numbers, rows.codes.numbers)
     read_vectors = reader.read_vectors([*rows.ids, 99])
-    assert list(read_vectors) == rows.ids
+    assert list(read_vectors) == list(rows.ids)
     np.testing.assert_allclose(np.stack(list(read_vectors.values())), vectors, atol=1e-3)
-    assert read_ids(reader, rows.ids[1]) == rows.ids[2:]
+    later_rows = writer.add(digests, vectors, 10)
+    assert read_ids(reader, rows.ids[-1]) == list(later_rows.ids)
 
 
 def test_probe_is_that_of_the_first_writer(file: Path) -> None:
@@ -45,7 +46,9 @@ def test_probe_is_that_of_the_first_writer(file: Path) -> None:
     np.testing.assert_array_equal(VectorStore(file, 4).read_probe(), first)
 
 
-@pytest.mark.parametrize(("table", "column"), [("codes", "code"), ("vectors", "vector"), ("facts", "value")])
+@pytest.mark.parametrize(
+    ("table", "column"), [("blocks", "codes"), ("blocks", "vectors"), ("facts", "value")]
+)
 def test_changed_value_is_detected(file: Path, table: str, column: str) -> None:
     store = VectorStore(file, 4)
     store.write_probe(make_vectors(1, 4)[0])
@@ -56,12 +59,12 @@ def test_changed_value_is_detected(file: Path, table: str, column: str) -> None:
         connection.execute(f"UPDATE {table} SET {column} = ?", [bytes([value[0] ^ 1]) + value[1:]])
     store = VectorStore(file, 4)
     reads = {
-        "facts": store.read_probe,
+        "value": store.read_probe,
         "codes": lambda: list(store.read_codes()),
         "vectors": lambda: store.read_vectors(ids),
     }
     with pytest.raises(IndexDamaged):
-        reads[table]()
+        reads[column]()
 
 
 def test_vectors_of_another_size_are_damage(file: Path) -> None:
@@ -72,11 +75,13 @@ def test_vectors_of_another_size_are_damage(file: Path) -> None:
 
 def test_unused_vectors_are_removed_and_their_ids_are_not_used_again(file: Path) -> None:
     store = VectorStore(file, 4)
-    ids = store.add(make_digests(4), make_vectors(4, 4), 10).ids
-    store.mark_used(ids[:2], 50)
-    assert store.remove_unused(40) == 2
-    assert read_ids(store) == ids[:2]
-    assert list(store.read_vectors(ids)) == ids[:2]
+    count = 3 * MAX_BLOCK_VECTORS
+    ids = store.add(make_digests(count), make_vectors(count, 4), 10).ids
+    store.mark_used([ids[5], ids[-1]], 50)
+    assert store.remove_unused(40) == MAX_BLOCK_VECTORS
+    used_ids = [*ids[:MAX_BLOCK_VECTORS], *ids[2 * MAX_BLOCK_VECTORS :]]
+    assert read_ids(store) == used_ids
+    assert list(store.read_vectors(ids)) == used_ids
     new_ids = store.add(make_digests(1), make_vectors(1, 4), 50).ids
     assert new_ids[0] > ids[-1]
 
@@ -90,7 +95,7 @@ def test_finished_file_is_complete_and_stays_unchanged_when_it_is_read(file: Pat
     data = file.read_bytes()
     file.chmod(0o400)
     reader = VectorStore(file, 4, read_only=True)
-    assert list(reader.read_vectors(ids)) == ids
+    assert list(reader.read_vectors(ids)) == list(ids)
     reader.close()
     assert file.read_bytes() == data
     assert [entry.name for entry in file.parent.iterdir()] == [file.name]
@@ -99,6 +104,6 @@ def test_finished_file_is_complete_and_stays_unchanged_when_it_is_read(file: Pat
 def test_interrupted_transaction_leaves_the_earlier_rows(file: Path) -> None:
     store = VectorStore(file, 4)
     ids = store.add(make_digests(1), make_vectors(1, 4), 1).ids
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="dimension"):
         store.add(make_digests(2), make_vectors(1, 4), 1)
-    assert read_ids(store) == ids
+    assert read_ids(store) == list(ids)
