@@ -21,6 +21,7 @@ from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from index.documents import SectionRecord
+    from index.segments.segment import SectionSpan
 
 _MAX_CHARACTERS = 2_000_000
 
@@ -205,8 +206,15 @@ class SectionTexts:
 
     def read(self, record: SectionRecord) -> bytes:
         """Return the Markdown of a section without its heading; empty if its blob was lost after indexing."""
+        return self.read_span(record.blob, record)
+
+    def read_span(self, blob: str, span: SectionSpan | SectionRecord) -> bytes:
+        """Return the Markdown of a section without its heading; empty if its blob was lost after indexing."""
         try:
-            return self._read_section(record)
+            body = self.read_range(blob, span.body, span.end)
+            if span.start == span.heading_start:
+                return body
+            return self.read_range(blob, span.start, span.heading_start) + body
         except DamagedRepository:
             return b""
 
@@ -218,9 +226,3 @@ class SectionTexts:
             # The next request is often for the same document, which may be too large for the cache.
             self._last_blob = blob, data
         return bytes(data[start:end])
-
-    def _read_section(self, record: SectionRecord) -> bytes:
-        body = self.read_range(record.blob, record.body, record.end)
-        if record.start == record.heading_start:
-            return body
-        return self.read_range(record.blob, record.start, record.heading_start) + body

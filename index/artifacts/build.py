@@ -377,7 +377,9 @@ def _write_vectors(
     cache_folder = user_cache_path("docyard", appauthor=False) / "vectors"
     vectors = VectorIndex(provider, lambda: [cache_folder])
     try:
-        report = export_vectors(out / name, vectors, readers, SectionTexts(snapshot.git.blob).read, progress)
+        report = export_vectors(
+            out / name, vectors, readers, SectionTexts(snapshot.git.blob).read_span, progress
+        )
     finally:
         vectors.close()
     assert report.dimensions is not None

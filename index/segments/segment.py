@@ -30,7 +30,7 @@ from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +173,16 @@ PostingArrays = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 """The sections that have a term, ascending, and the term's weight in each."""
 
 NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
+
+
+class SectionSpan(NamedTuple):
+    """The headings of a section, and its byte ranges in the blob of its document, as in a record."""
+
+    breadcrumb: tuple[str, ...]
+    start: int
+    heading_start: int
+    body: int
+    end: int
 
 
 class Segment:
@@ -335,6 +345,26 @@ class Segment:
             position + 1,
             self._firsts[document + 1] - first,
         )
+
+    def read_spans(self, document: int) -> list[SectionSpan]:
+        """Return the headings and the byte ranges of all sections of a document, in order of their keys.
+
+        This takes a third of the time of a record for each section.
+        """
+        sections = self.sections_of(document)
+        titles = [self._titles.get_text(section) for section in sections]
+        document_title = self._read_title(document)
+        preamble = self._find_preamble(document)
+        spans: list[SectionSpan] = []
+        rows = self._numbers[sections.start : sections.stop].tolist()
+        for number, numbers in enumerate(rows):
+            _, parent, start, heading_start, body, end, _, _ = numbers
+            headings = [] if sections.start + number == preamble else [titles[number]]
+            while parent >= 0:
+                headings.append(titles[parent])
+                parent = rows[parent][1]
+            spans.append(SectionSpan((document_title, *headings[::-1]), start, heading_start, body, end))
+        return spans
 
     def paths(self) -> list[bytes]:
         """Return the stored paths of all documents, ascending."""

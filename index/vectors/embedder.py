@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from index.documents import SectionRecord
     from index.port import Fusion
 
 Vectors = NDArray[np.float32]
@@ -87,9 +86,9 @@ def compute_embedding_id(embedder: Embedder, dimensions: int) -> str:
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
 
-def format_section(record: SectionRecord, text: bytes) -> str:
+def format_section(breadcrumb: Sequence[str], text: bytes) -> str:
     """Return the text of a section that is embedded: its headings, and the begin of its own text."""
-    headings = " > ".join(part for part in record.breadcrumb if part)
+    headings = " > ".join(filter(None, breadcrumb))
     # A character has at most four bytes.
     body = str(text[: 4 * MAX_EMBEDDED_CHARACTERS], "utf-8", "replace").strip()
     return f"{headings}\n\n{body}"[:MAX_EMBEDDED_CHARACTERS].strip()

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from index.vectors.store import VectorStore
 
 if TYPE_CHECKING:
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from index.segments.generation import SegmentReader
     from index.vectors.vector_index import EmbeddingReport, ReadSection, VectorIndex
 
-_DIGESTS_PER_COPY = 2_000
 _NO_DAY = 0
 """The day of the last use of an artifact's vectors, which are never removed one by one."""
 
@@ -33,16 +30,17 @@ def export_vectors(
     """
     report = vectors.embed_all(readers, read, progress)
     loaded = vectors.connect()
-    digests = list(dict.fromkeys(digest.tobytes() for reader in readers for digest in reader.segment.digests))
+    needed = {digest.tobytes() for reader in readers for digest in reader.segment.digests}
     store = VectorStore(file, loaded.dimensions)
     try:
         probe = loaded.store.read_probe()
         if probe is not None:
             store.write_probe(probe)
-        for start in range(0, len(digests), _DIGESTS_PER_COPY):
-            found = loaded.read_vectors(digests[start : start + _DIGESTS_PER_COPY])
-            if found:
-                store.add(list(found), np.stack(list(found.values())), _NO_DAY)
+        for codes in loaded.store.read_codes():
+            rows = [row for row, digest in enumerate(codes.digests) if digest in needed]
+            block = loaded.store.read_block(codes.ids[0]) if rows else None
+            if block is not None:
+                store.add([codes.digests[row] for row in rows], block[rows], _NO_DAY)
         store.finish()
     finally:
         store.close()

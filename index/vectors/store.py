@@ -147,6 +147,22 @@ class VectorStore:
                         vectors[id] = np.frombuffer(content, _HALF).astype(np.float32)
         return vectors
 
+    def read_block(self, first: int) -> Vectors | None:
+        """Return the vectors of a block by the id of the first one; None if it was removed."""
+        size = _HALF.itemsize * self._dimensions
+        with self._lock, translate_sqlite_errors():
+            rows = self._connection.execute(
+                "SELECT count, vectors FROM blocks WHERE first = ?", [first]
+            ).fetchall()
+        for count, value in rows:
+            if len(value) != count * (size + _CRC_BYTES):
+                raise IndexDamaged.with_reason("the vectors of a block have a wrong size")
+            table = np.frombuffer(value, np.uint8).reshape(count, size + _CRC_BYTES)
+            if not np.array_equal(_append_checksums(table[:, :size]), table):
+                raise IndexDamaged.with_reason("a vector has a wrong checksum")
+            return np.ascontiguousarray(table[:, :size]).view(_HALF).astype(np.float32)
+        return None
+
     def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> CodeRows:
         """Add the vectors of digests in one transaction, and return their ids and codes.
 
@@ -224,7 +240,7 @@ class VectorStore:
 
 def _append_checksums(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return rows of bytes, each followed by its CRC-32."""
-    checksums = np.fromiter(map(crc32, rows), _CHECKSUM, len(rows))
+    checksums = np.fromiter(map(crc32, np.ascontiguousarray(rows)), _CHECKSUM, len(rows))
     return np.hstack([rows, checksums[:, None].view(np.uint8)])
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,9 +36,9 @@ from index.vectors.query_vectors import QueryVectors
 from index.vectors.store import VectorStore
 
 if TYPE_CHECKING:
-    from index.documents import SectionRecord
     from index.port import Progress, SearchType
     from index.segments.generation import SegmentReader
+    from index.segments.segment import SectionSpan, Segment
     from index.vectors.embedder import Vectors
     from index.vectors.options import FixedVectors
     from index.vectors.provider import Provider
@@ -58,8 +59,8 @@ _SECONDS_PER_DAY = 86_400
 _MAX_TASKS = 4
 _BATCHES_PER_WINDOW = 16
 
-ReadSection = Callable[["SectionRecord"], bytes]
-"""Returns the Markdown of a section without its heading."""
+ReadSection = Callable[[str, "SectionSpan"], bytes]
+"""Returns the Markdown of a section without its heading, given by its blob and its span."""
 
 _FILE_ERRORS = (IndexDamaged, IndexBusy, IndexUnwritable)
 
@@ -375,12 +376,25 @@ def _make_batches(
     window = size * _BATCHES_PER_WINDOW
     for start in range(0, len(missing), window):
         texts: list[tuple[bytes, str]] = []
-        for section in missing[start : start + window]:
-            record = section.reader.segment.record(section.number)
-            texts.append((section.digest, format_section(record, read(record))))
+        for segment, document, sections in _group_by_document(missing[start : start + window]):
+            blob, spans = segment.blob(document), segment.read_spans(document)
+            first = segment.sections_of(document).start
+            for section in sections:
+                span = spans[section.number - first]
+                texts.append((section.digest, format_section(span.breadcrumb, read(blob, span))))
         texts.sort(key=lambda item: len(item[1]))
         for first in range(0, len(texts), size):
             yield texts[first : first + size]
+
+
+def _group_by_document(
+    sections: Sequence[MissingSection],
+) -> Iterator[tuple[Segment, int, Iterable[MissingSection]]]:
+    """Yield the sections of each document, which are neighbours."""
+    for (segment, document), group in groupby(
+        sections, lambda section: (section.reader.segment, section.reader.segment.document_of[section.number])
+    ):
+        yield segment, int(document), group
 
 
 def _open_or_replace(file: Path | None, dimensions: int) -> VectorStore:
