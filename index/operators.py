@@ -97,7 +97,7 @@ class Operators:
 
 def parse_operators(text: str, fields: QueryFields = NO_FIELDS) -> Operators | None:
     """Parse the operators of a query; None if it has none. Raises QueryTooBroad if it is over a limit."""
-    if not _TRIGGER.search(text):
+    if not _POSSIBLE_OPERATOR.search(text):
         return None
     lexer = _Lexer(text, fields)
     parts = _resolve_operators(list(lexer.split()))
@@ -129,7 +129,9 @@ def parse_operators(text: str, fields: QueryFields = NO_FIELDS) -> Operators | N
 
 
 # A text has operators only if this pattern matches.
-_TRIGGER = re.compile(r"(?<!\S)\(*(?:AND|OR|NOT)(?![^\s(])|[^\s*]\*(?![^\s)])|[^\s~]~\d|\w:(?!:|//)")
+_POSSIBLE_OPERATOR = re.compile(
+    r"(?<!\S)\(*(?:AND|OR|NOT)(?![^\s(])|[^\s*]\*(?![^\s)])|[^\s~]~\d|\w:(?!:|//)"
+)
 
 _STRAIGHT_QUOTES = '"\u201c\u201d\u201e\u201f'
 _QUOTES = f"{_STRAIGHT_QUOTES}\u00ab\u00bb"

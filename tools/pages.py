@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 CHARACTERS_PER_TOKEN = 4
-"""The average for English, which limits lists and diffs, because their tokens are not counted."""
+"""The average for English. It limits texts whose tokens are not counted, and gives first estimates."""
 
 _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 """The largest number of characters that are measured for a token: long runs of dashes have few tokens."""

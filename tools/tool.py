@@ -99,6 +99,7 @@ PLAIN_FORM = CallForm()
 """The form of calls of a server with one workspace."""
 
 Progress = Callable[[int, int, str], None]
+"""Receives the number of finished items, the number of all items, and the name of the work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,8 @@ WRITE_FIELD_NAMES = frozenset(list_field_names(WriteFields))
 
 
 class _Options(Arguments):
+    """The validated fields of a whole call; those of its operations are not among them."""
+
     mode: Literal["each", "all"] = "each"
     dry_run: Boolean = False
     message: str | None = Field(None, max_length=10_000)
@@ -120,6 +122,8 @@ _OPTION_NAMES = frozenset(list_field_names(_Options))
 
 
 class _NewProposal(Arguments):
+    """The fields of the argument `new_proposal`."""
+
     title: str
     description: str = ""
     submit: Boolean = False

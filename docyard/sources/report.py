@@ -29,7 +29,7 @@ def _describe_source(source: Source, *, include_stats: bool) -> Data:
         if include_stats:
             data |= source.stats()._asdict()
         else:
-            source.check()
+            source.check_available()
     except SourceUnavailable as error:
         data |= {"available": False, "reason": error.reason}
         if error.operator_fix:

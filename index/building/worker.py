@@ -115,6 +115,8 @@ class BuildProcess:
 
 
 class _ChildState(NamedTuple):
+    """The task of a child process, its builder, and the unreadable documents so far."""
+
     task: BuildTask
     builder: SegmentBuilder
     unreadable: dict[str, str]

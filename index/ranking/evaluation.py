@@ -82,9 +82,16 @@ MAX_PRUNED_TERMS = 16
 
 _SEARCH_RATIO = 24  # from this ratio of lengths on, binary search is faster than a lookup table
 Numbers = NDArray[np.uint32]
+"""The numbers of some sections."""
+
 Scores = NDArray[np.int64]
+"""The score of each section, in units of 2**-32."""
+
 Mask = NDArray[np.bool_]
+"""A flag for each section: True if it may be a result."""
+
 Starts = Sequence[int] | NDArray[np.int64]
+"""The number of the first section of each segment."""
 
 
 class WeightedTerm(NamedTuple):

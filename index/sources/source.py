@@ -161,7 +161,7 @@ class Source:
             return self.settings.url
         return self._index.workspace.git.config("remote.origin.url")
 
-    def check(self) -> None:
+    def check_available(self) -> None:
         """Open the source if it is closed. Raises SourceUnavailable."""
         with self.open() as index:
             index.workspace.tip()

@@ -1,7 +1,7 @@
 """Queries for sections as nodes of a Whoosh query tree.
 
 `SectionCollector` evaluates a `SectionQuery` as a whole, with arrays of posting lists. The query's matcher is
-that of Whoosh's own nodes, which find the same sections with other scores, and much more slowly.
+that of its tree of nodes, which find the same sections with other scores, and much more slowly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SectionQuery(query.Query):  # type: ignore[misc]
 
     @cached_property
     def tree(self) -> query.Query:
-        """The query as Whoosh's own nodes: its terms, joined by OR, and its filters.
+        """The query as nodes of Whoosh and of this module: its terms, joined by OR, and its filters.
 
         The nodes of a query's `condition` are those of `index.whoosh_engine.condition_nodes`.
         """

@@ -318,7 +318,7 @@ class ReferenceEngine:
             absent_terms=frozenset(absent_terms),
         )
 
-    def values(self, key: str) -> Mapping[str, int]:
+    def count_values(self, key: str) -> Mapping[str, int]:
         return Counter(
             value for entry in self._list_entries() for value in entry.document.facets.get(key, ())
         )

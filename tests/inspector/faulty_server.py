@@ -15,7 +15,7 @@ class FaultyDispatcher:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
         return [{"name": "faulty", "description": "A union of types", "inputSchema": schema}]
 
-    def names(self) -> frozenset[str]:
+    def tool_names(self) -> frozenset[str]:
         return frozenset(("faulty",))
 
     def awaits_taxonomy(self) -> bool:

@@ -59,10 +59,10 @@ _POSITION_FIELDS = frozenset(
 )
 """The fields without which an answer cannot be continued, or its error not be corrected."""
 
-_STEP = "next_step"
-_POSITIONS = ("next_cursor", "cursor", "offset", "next_offset")
+_STEP_FIELD = "next_step"
+_CONTINUATION_FIELDS = ("next_cursor", "cursor", "offset", "next_offset")
 _MAX_STEP_SHARE = 0.2
-_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8
 _FILL_SHARE = 0.95
 
 # The fields that repeat others, or that matter least: they are left out first, in this order.
@@ -110,7 +110,7 @@ def run_within_budget(run: Callable[[Context], Answer], context: Context, budget
     Raises the errors of the tool.
     """
     allowance = budget
-    for attempts_left in reversed(range(_ATTEMPTS)):
+    for attempts_left in reversed(range(_MAX_ATTEMPTS)):
         recorder = None if context.seen_texts is None else SeenTextsRecorder()
         answer = run(replace(context, max_text_tokens=allowance, seen_texts=recorder))
         short_answer = _shorten_other_fields(answer, budget, is_last=allowance == 1)
@@ -143,7 +143,7 @@ def _shorten_other_fields(answer: Answer, budget: int, *, is_last: bool) -> Answ
         return answer
     data = _shorten_step(answer.data, budget)
     main_size = measure_tokens({name: value for name, value in data.items() if name in MAIN_FIELDS})
-    position_fields = {name: data[name] for name in data if name in _POSITION_FIELDS or name == _STEP}
+    position_fields = {name: data[name] for name in data if name in _POSITION_FIELDS or name == _STEP_FIELD}
     other_budget = max(budget - main_size if is_last else 0, budget // 2) - measure_tokens(position_fields)
     dropped_fields: list[str] = []
     for name in _DISPENSABLE_FIELDS:
@@ -152,7 +152,7 @@ def _shorten_other_fields(answer: Answer, budget: int, *, is_last: bool) -> Answ
         if name in data:
             dropped_fields.append(name)
             data = {other_name: value for other_name, value in data.items() if other_name != name}
-    fixed_fields = MAIN_FIELDS | _POSITION_FIELDS | {_STEP}
+    fixed_fields = MAIN_FIELDS | _POSITION_FIELDS | {_STEP_FIELD}
     if measure_tokens(_select_other_fields(data)) > other_budget:
         data = shrink_fields(data, other_budget, fixed_fields)
     if dropped_fields and measure_tokens(data) + measure_tokens([CUT, *dropped_fields]) <= budget:
@@ -164,23 +164,23 @@ def _select_other_fields(data: Data) -> Data:
     return {
         name: value
         for name, value in data.items()
-        if name not in MAIN_FIELDS and name not in _POSITION_FIELDS and name != _STEP
+        if name not in MAIN_FIELDS and name not in _POSITION_FIELDS and name != _STEP_FIELD
     }
 
 
 def _shorten_step(data: Data, budget: int) -> Data:
     """Return data with a short next step if the step itself would take too much of the budget."""
-    step = data.get(_STEP)
+    step = data.get(_STEP_FIELD)
     if not isinstance(step, str) or measure_text(step) <= budget * _MAX_STEP_SHARE:
         return data
-    position = next((name for name in _POSITIONS if data.get(name) is not None), None)
+    position = next((name for name in _CONTINUATION_FIELDS if data.get(name) is not None), None)
     if position is None:
-        return {**data, _STEP: shorten_text(step, int(budget * _MAX_STEP_SHARE))}
+        return {**data, _STEP_FIELD: shorten_text(step, int(budget * _MAX_STEP_SHARE))}
     if "cursor" in position:
-        return {**data, _STEP: f"Repeat the call with this {position} as cursor"}
+        return {**data, _STEP_FIELD: f"Repeat the call with this {position} as cursor"}
     # The next part must be of the same text, even if the document changes.
     ref = ", and this commit as ref" if '"ref"' in step else ""
-    return {**data, _STEP: f"Repeat the call with this {position} as offset{ref}"}
+    return {**data, _STEP_FIELD: f"Repeat the call with this {position} as offset{ref}"}
 
 
 def shorten_answer(answer: Answer, budget: int) -> Answer:
@@ -193,7 +193,7 @@ def shorten_answer(answer: Answer, budget: int) -> Answer:
             break
         data = {other_name: value for other_name, value in data.items() if other_name != name}
     for fixed_fields in (
-        _POSITION_FIELDS | {_STEP},
+        _POSITION_FIELDS | {_STEP_FIELD},
         frozenset(("commit", "next_cursor", "cursor", "offset")),
         (),
     ):

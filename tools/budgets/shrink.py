@@ -51,7 +51,7 @@ _DISPENSABLE_NAMES = (
 )
 _MIN_VALUE_TOKENS = 6
 _MIN_FIELD_TOKENS = 12
-_ATTEMPTS = 12
+_MAX_ATTEMPTS = 12
 
 
 def shrink_fields(data: Data, tokens: int, fixed_fields: Collection[str]) -> Data:
@@ -64,7 +64,7 @@ def shrink_fields(data: Data, tokens: int, fixed_fields: Collection[str]) -> Dat
         name: value for name, value in data.items() if name not in fixed_fields and name != CUT
     }
     goal = max(tokens, 0)
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         short_fields = _shrink_mapping(variable_fields, goal)
         cut_names = [name for name in variable_fields if short_fields.get(name) != variable_fields[name]]
         cut_field = {CUT: [*dict.fromkeys((*earlier_cuts, *cut_names))]}

@@ -41,13 +41,14 @@ class ResourceChanges(NamedTuple):
 
 
 class ResourceWatch:
-    """The resources that the clients of a server watch. Thread-safe; `context` returns the current context.
+    """The resources that the clients of a server watch. Thread-safe.
 
-    A resource counts as changed if its bytes at the tip differ, not if it was only moved.
+    `get_context` returns the current context. A resource counts as changed if its bytes at the tip differ,
+    not if it was only moved.
     """
 
-    def __init__(self, context: Callable[[], Context]) -> None:
-        self._context = context
+    def __init__(self, get_context: Callable[[], Context]) -> None:
+        self._get_context = get_context
         self._counts: Counter[str] = Counter()
         self._states: dict[str, WatchedState | None] = {}
         self._tree: str | None = None
@@ -70,7 +71,7 @@ class ResourceWatch:
 
         Raises TooManyWatchedResources, InvalidUri for a URI with a ref, and the errors of `locate_resource`.
         """
-        context = self._context()
+        context = self._get_context()
         location = locate_resource(context, uri)
         if parse_uri(uri, location.snapshot.documents).ref is not None:
             raise InvalidUri("a URI with a ref cannot be watched", fix="Omit ?ref= to watch the tip.")
@@ -112,7 +113,7 @@ class ResourceWatch:
 
     def find_changes(self) -> ResourceChanges:
         """Return the changes since the last call."""
-        context = self._context()
+        context = self._get_context()
         snapshot = context.snapshot()
         if snapshot.tree == self._tree:
             return ResourceChanges((), False)

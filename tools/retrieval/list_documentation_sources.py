@@ -50,7 +50,7 @@ def _describe_source(source: Source, *, include_stats: bool) -> Data:
         if include_stats:
             data |= source.stats()._asdict()
         else:
-            source.check()
+            source.check_available()
     except SourceUnavailable as error:
         return {**data, "available": False, "reason": error.reason}
     if (fetch_error := source.fetch_error) is not None:

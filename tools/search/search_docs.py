@@ -212,7 +212,7 @@ def _build_property(key: str, description: str | None, values: Sequence[str] | N
     return {"type": "string", "description": text + hint}
 
 
-def _describe(context: Context) -> str:
+def _describe_tool(context: Context) -> str:
     corpus = context.index.description()
     return f"Search the {corpus}. Use this to find relevant documentation, guides, or API references."
 
@@ -230,5 +230,5 @@ TOOL = Tool(
     schema=_add_taxonomy,
     lists_taxonomy=True,
     rename_parameters=_find_renamed_parameters,
-    describe=_describe,
+    describe=_describe_tool,
 )

@@ -32,7 +32,7 @@ class StubDispatcher:
             for name in TOOL_NAMES
         ]
 
-    def names(self) -> frozenset[str]:
+    def tool_names(self) -> frozenset[str]:
         return frozenset(TOOL_NAMES)
 
     def awaits_taxonomy(self) -> bool:

@@ -50,21 +50,25 @@ def make_routes(forge: LocalForge) -> list[Route]:
 
     async def list_pull_requests(request: Request) -> Response:
         state_filter = request.query_params.get("state", "open")
-        sorted_requests = sorted(state.pull_requests, key=lambda item: item.updated_at, reverse=True)
+        sorted_requests = sorted(
+            state.pull_requests, key=lambda pull_request: pull_request.updated_at, reverse=True
+        )
         results = [
             pull_request
             for pull_request in map(state.refresh, sorted_requests)
             if state_filter == "all" or (pull_request.state == "open") == (state_filter == "open")
         ]
         return forge.build_page(
-            request, [_make_pull_request(forge, item) for item in results], PAGE_SIZE_PARAMETER
+            request,
+            [_make_pull_request(forge, pull_request) for pull_request in results],
+            PAGE_SIZE_PARAMETER,
         )
 
     async def find_by_branches(request: Request) -> Response:
         base, head = request.path_params["base"], request.path_params["head"]
-        for item in reversed(state.pull_requests):
-            if (item.target, item.head) == (base, head):
-                return JSONResponse(_make_pull_request(forge, state.refresh(item)))
+        for pull_request in reversed(state.pull_requests):
+            if (pull_request.target, pull_request.head) == (base, head):
+                return JSONResponse(_make_pull_request(forge, state.refresh(pull_request)))
         raise RequestRefused("missing", "The target couldn't be found.")
 
     async def open_pull_request(request: Request) -> Response:

@@ -58,19 +58,21 @@ def make_routes(forge: LocalForge) -> list[Route]:
         query = request.query_params
         head = query.get("head", "").removeprefix("ana:")
         pull_requests = [
-            state.refresh(item)
-            for item in sorted(state.pull_requests, key=lambda item: item.updated_at, reverse=True)
-            if head in ("", item.head) and query.get("base") in (None, item.target)
+            state.refresh(pull_request)
+            for pull_request in sorted(
+                state.pull_requests, key=lambda pull_request: pull_request.updated_at, reverse=True
+            )
+            if head in ("", pull_request.head) and query.get("base") in (None, pull_request.target)
         ]
         state_filter = query.get("state", "open")
         results = [
-            item
-            for item in pull_requests
-            if state_filter == "all" or (item.state == "open") == (state_filter == "open")
+            pull_request
+            for pull_request in pull_requests
+            if state_filter == "all" or (pull_request.state == "open") == (state_filter == "open")
         ]
         return forge.build_page(
             request,
-            [_make_pull_request(forge, item, "pull-request-simple") for item in results],
+            [_make_pull_request(forge, pull_request, "pull-request-simple") for pull_request in results],
             PAGE_SIZE_PARAMETER,
         )
 

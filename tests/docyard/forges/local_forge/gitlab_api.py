@@ -56,14 +56,17 @@ def make_routes(forge: LocalForge) -> list[Route]:
         results = [
             pull_request
             for pull_request in map(
-                state.refresh, sorted(state.pull_requests, key=lambda item: item.updated_at, reverse=True)
+                state.refresh,
+                sorted(state.pull_requests, key=lambda pull_request: pull_request.updated_at, reverse=True),
             )
             if query.get("source_branch") in (None, pull_request.head)
             and query.get("target_branch") in (None, pull_request.target)
             and state_filter in ("all", _STATES.get(pull_request.state, pull_request.state))
         ]
         return forge.build_page(
-            request, [_make_merge_request(forge, item) for item in results], PAGE_SIZE_PARAMETER
+            request,
+            [_make_merge_request(forge, pull_request) for pull_request in results],
+            PAGE_SIZE_PARAMETER,
         )
 
     async def open_merge_request(request: Request) -> Response:

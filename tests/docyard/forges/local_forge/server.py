@@ -93,7 +93,7 @@ class LocalForge:
             scope["path"] = scope["raw_path"].decode() if self.kind == "gitlab" else scope["path"]
             body = await _read_body(receive)
             request = Request(scope, _replay_body(body))
-            fault = next((item for item in self.faults if item.matches(request)), None)
+            fault = next((candidate for candidate in self.faults if candidate.matches(request)), None)
             if fault is not None:
                 fault.times -= 1
             replacing_fault = fault if fault is not None and fault.kind != "after_request" else None
