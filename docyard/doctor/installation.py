@@ -29,6 +29,7 @@ PACKAGE_NAME = "docyard"
 
 EXTRAS: Mapping[str, str] = {
     "eval": "the plots of `docyard eval`",
+    "local": "search by meaning with a model on this machine",
     "math": "formulas on the page (`--math`)",
     "tokens": "exact counts of tokens, which are estimated without it",
 }

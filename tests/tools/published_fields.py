@@ -51,5 +51,6 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
         "view_proposal": "comment comments cursor file limit max_tokens offset proposal reviews slug state",
     },
     3: {"report_problem": "address idempotency_key problem suggestion"},
+    4: {"search_docs": "cursor limit max_tokens path query ref search_type since tags type"},
 }
 """The fields of each tool that a version changed, with spaces between them."""

@@ -88,7 +88,7 @@ def test_search_is_not_offered_after_all_sources_are_removed(
 def test_vector_search_returns_error_with_reason(call_sources: CallSources) -> None:
     answer = call_sources("search_documentation", query="x", namespace="tutorials", search_type="vector")
     assert (answer.data["code"], answer.data["field"]) == ("VECTOR_SEARCH_UNAVAILABLE", "search_type")
-    assert "no embeddings" in answer.data["error"]
+    assert "no embedding provider" in answer.data["error"]
     for search_type in ("bm25", "hybrid"):
         data = call_sources(
             "search_documentation", query="shell", namespace="tutorials", search_type=search_type
