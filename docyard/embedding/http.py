@@ -13,7 +13,7 @@ import threading
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -44,6 +44,9 @@ _QUESTION_CONNECTIONS = 4
 
 _REFUSED_TEXT_STATUSES = (400, 413, 422)
 """The statuses of a request whose texts the server does not accept, such as too long ones."""
+
+_PRIVATE_DOMAINS = (".internal", ".local", ".localhost")
+"""Domains that are reserved for private networks (RFC 6761, RFC 6762, ICANN resolution 2024.07.29.06)."""
 
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
@@ -175,21 +178,34 @@ def _check_url(url: str) -> None:
             fix="Encode other characters than printable ASCII: the host with Punycode, the path with %.",
             field="url",
         )
-    if not address.is_private:
+    if address.transport is Transport.HTTP and not _is_in_private_network(address.host):
         raise InvalidProvider(
-            "the URL of the embedding provider must begin with https://, unless its host is this machine",
+            "the URL of the embedding provider must begin with https:// outside a private network",
             fix="Use https://, so that the texts and the key are encrypted.",
             field="url",
         )
 
 
 def _is_host(host: str) -> bool:
-    if ":" not in host:
-        return bool(_HOST_NAME.fullmatch(host))
+    return bool(_HOST_NAME.fullmatch(host)) or _parse_ip(host) is not None
+
+
+def _is_in_private_network(host: str) -> bool:
+    """Return True for a private address, and for a name that only a private network resolves."""
+    address = _parse_ip(host)
+    if address is None:
+        # A name without a dot must begin with a letter, because 134744072 is an address, too.
+        return host.endswith(_PRIVATE_DOMAINS) or bool(re.fullmatch("[a-z][a-z0-9_-]*", host))
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_private
+
+
+def _parse_ip(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(host).version == 6
+        return ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
 def _translate(error: ForgeError) -> EmbeddingUnavailable:

@@ -350,9 +350,13 @@ def create_tls(folder: Path) -> ssl.SSLContext:
         ("https://", "must begin with https://"),
         ("https://api.example.com:99999", "must begin with https://"),
         ("https://api.example.com\n/v1", "must begin with https://"),
-        ("http://api.example.com/v1", "unless its host is this machine"),
-        ("http://192.168.1.5:11434/v1", "unless its host is this machine"),
-        ("http://localhost.example.com/v1", "unless its host is this machine"),
+        ("http://api.example.com/v1", "outside a private network"),
+        ("http://localhost.example.com/v1", "outside a private network"),
+        ("http://8.8.8.8/v1", "outside a private network"),
+        ("http://134744072/v1", "outside a private network"),
+        ("http://0x08080808/v1", "outside a private network"),
+        ("http://[2001:4860:4860::8888]/v1", "outside a private network"),
+        ("http://[::ffff:8.8.8.8]/v1", "outside a private network"),
         ("https://ana:secret@api.example.com", "must not contain a key"),
         (f"https://{KEY}@api.example.com", "must not contain a key"),
         ("https://@api.example.com", "must not contain a key"),
@@ -385,6 +389,10 @@ def test_safe_url_is_accepted() -> None:
         "http://localhost:11434/v1",
         "http://127.0.0.1:8080",
         "http://[::1]:8080/v1",
+        "http://192.168.1.5:11434/v1",
+        "http://[fd00::7]/v1",
+        "http://text-embeddings:8080/v1",
+        "http://embeddings.default.svc.cluster.local/v1",
     ):
         create_embedder(url).close()
 

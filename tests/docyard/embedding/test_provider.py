@@ -16,7 +16,7 @@ from docyard.embedding.errors import InvalidProvider
 from docyard.embedding.provider import PROVIDER_NAMES, ProviderOptions, create_embedder
 from tests.docyard.embedding.onnx_models import write_model
 from tests.loops import loop_over
-from tests.stdio_client import RawClient, server_environment
+from tests.stdio_client import RawClient, build_server_environment
 
 URL = "https://api.example.com/v1"
 UNUSED_MODULES = {
@@ -94,7 +94,7 @@ def test_search_without_provider_imports_no_provider(repo: Path) -> None:
         check=True,
         capture_output=True,
         text=True,
-        env=server_environment(),
+        env=build_server_environment(),
     )
     assert "Retries" in completed.stdout
     assert "httpx2" not in check_imports(completed.stderr)  # the MCP SDK of a server imports it
