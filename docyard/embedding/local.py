@@ -20,6 +20,7 @@ import numpy as np
 from docyard.embedding.errors import InvalidProvider
 from index.port import Fusion
 from index.vectors.embedder import MAX_EMBEDDED_CHARACTERS, EmbeddingUnavailable
+from workspace.git.remotes.exchange import clean_message
 
 if TYPE_CHECKING:
     from index.vectors.embedder import Vectors
@@ -118,7 +119,8 @@ class LocalEmbedder:
         except Exception as error:  # onnxruntime has a class of errors for each of its status codes
             raise EmbeddingUnavailable(
                 f"cannot run its model ({type(error).__name__})",
-                fix=f"Check that {_TOKENIZER_FILE} belongs to {_MODEL_FILE}.",
+                fix=f"Check that {_TOKENIZER_FILE} belongs to {_MODEL_FILE}, and that the model accepts "
+                "batches of any size and length.",
             ) from error
         if output.ndim == 3 and output.shape[:2] == mask.shape:
             weights = mask[:, :, None].astype(np.float32)
@@ -148,10 +150,14 @@ class LocalEmbedder:
 
 
 def _load_model(files: ModelFiles) -> _LoadedModel:
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    if files.name is not None and _hash_file(files.model) != _PACKAGED_MODEL_SHA256:
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError as error:  # such as a missing library of the system
+        raise EmbeddingUnavailable(
+            f"cannot import a library ({clean_message(str(error))})", fix=_INSTALL_FIX
+        ) from error
+    if files.name is not None and not _is_packaged_model(files.model):
         raise EmbeddingUnavailable("has a damaged model file", fix=_INSTALL_FIX)
     try:
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
@@ -195,6 +201,13 @@ def _compute_digest(files: ModelFiles) -> str:
             field="model",
         ) from error
     return hashlib.sha256(digests.encode()).hexdigest()[:16]
+
+
+def _is_packaged_model(file: Path) -> bool:
+    try:
+        return _hash_file(file) == _PACKAGED_MODEL_SHA256
+    except OSError:
+        return False
 
 
 def _hash_file(file: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
@@ -214,6 +215,16 @@ def test_missing_library_is_an_error(tmp_path: Path, library: str) -> None:
         hide_package(patch, library)
         with pytest.raises(InvalidProvider, match=f"needs {library}") as error:
             LocalEmbedder(folder)
+    assert "docyard[local]" in error.value.fix
+
+
+@loop_over("library", ["onnxruntime", "tokenizers"])
+def test_library_that_cannot_be_imported_is_an_error(tmp_path: Path, library: str) -> None:
+    embedder = LocalEmbedder(write_model(tmp_path / "tiny"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, library, None)
+        with pytest.raises(EmbeddingUnavailable, match=f"cannot import a library .*{library}") as error:
+            embedder.embed_query("lock")
     assert "docyard[local]" in error.value.fix
 
 
