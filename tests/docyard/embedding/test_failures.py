@@ -212,7 +212,7 @@ def test_delay_doubles_up_to_a_minute(clock: Clock) -> None:
 @loop_over(
     "retry_after_s, delay_s", [(None, 1), (0.0, 1), (0.5, 1), (7.0, 7), (3_600.0, 3_600), (1e9, 3_600)]
 )
-def test_delay_is_at_least_what_the_provider_asks_for(
+def test_delay_obeys_retry_after_up_to_an_hour(
     clock: Clock, retry_after_s: float | None, delay_s: float
 ) -> None:
     schedule = RetrySchedule()

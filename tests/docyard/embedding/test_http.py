@@ -38,6 +38,7 @@ from tests.loops import loop_over
 KEY = "sk-4f1d9c02b7"
 RETRY_LATER = {"retry-after": "3600"}
 NOT_JSON = b"<html>Welcome to the proxy</html>"
+TEXTS = [f"text {number}" for number in range(40)]
 
 
 @pytest.fixture(scope="module")
@@ -420,6 +421,16 @@ def test_questions_do_not_wait_for_each_other(server: EmbeddingServer) -> None:
         assert [question.result(10).shape for question in slow_questions] == [(1, 1)] * 3
 
 
+def test_threads_receive_the_vectors_of_their_texts(server: EmbeddingServer) -> None:
+    embedder = create_embedder(server.url)
+    with ThreadPoolExecutor(12) as pool:
+        questions = pool.map(embedder.embed_query, TEXTS)
+        documents = pool.map(embedder.embed_documents, [[text, f"{text}!"] for text in TEXTS])
+        for text, question, document in zip(TEXTS, questions, documents, strict=True):
+            assert np.allclose(question, [compute_vector(text)])
+            assert np.allclose(document, [compute_vector(text), compute_vector(f"{text}!")])
+
+
 def test_closed_embedder_is_an_error_after_running_calls(server: EmbeddingServer) -> None:
     embedder, start = create_embedder(server.url), threading.Event()
     server.answers.append(Answer({"data": [{"embedding": [1]}]}, start=start))
@@ -485,7 +496,7 @@ def test_provider_that_refuses_every_text_fails(server: EmbeddingServer, texts: 
     assert len(server.requests) == 2
 
 
-def test_empty_and_blank_batches_call_nobody(server: EmbeddingServer) -> None:
+def test_empty_and_blank_batches_send_no_request(server: EmbeddingServer) -> None:
     provider = Provider(create_embedder(server.url))
     assert provider.embed_sections([], 4)[0].shape == (0, 4)
     assert not provider.embed_sections(["", " \n"], 4)[0].any()
