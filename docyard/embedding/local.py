@@ -19,7 +19,8 @@ import numpy as np
 
 from docyard.embedding.errors import InvalidProvider
 from index.port import Fusion
-from index.vectors.embedder import EmbeddingUnavailable
+from index.vectors.embedder import MAX_EMBEDDED_CHARACTERS, EmbeddingUnavailable
+from workspace.git.remotes.exchange import clean_message
 
 if TYPE_CHECKING:
     from index.vectors.embedder import Vectors
@@ -87,7 +88,7 @@ class LocalEmbedder:
         for file in (files.model, files.tokenizer):
             if not file.is_file():
                 raise InvalidProvider(
-                    f"the folder of the embedding model has no {file.name}",
+                    f"the folder of the embedding model has no {file.name} ({file.parent})",
                     fix=f"Name a folder with {_MODEL_FILE} and {_TOKENIZER_FILE}.",
                     field="model",
                 )
@@ -100,12 +101,13 @@ class LocalEmbedder:
         self._lock = threading.Lock()
         self._loaded: _LoadedModel | None = None
         self._failure: EmbeddingUnavailable | None = None
-        self.model = files.name or f"{files.model.parent.name}-{_compute_digest(files)}"
+        self.model = files.name or f"{files.model.parent.resolve().name}-{_compute_digest(files)}"
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return a vector for each text; at most 256 tokens of a text are read."""
         loaded = self._load()
-        encodings = loaded.tokenizer.encode_batch(list(texts))
+        # The tokenizer reads a whole text before it is cut to 256 tokens.
+        encodings = loaded.tokenizer.encode_batch([text[:MAX_EMBEDDED_CHARACTERS] for text in texts])
         ids = np.array([encoding.ids for encoding in encodings], np.int64)
         mask = np.array([encoding.attention_mask for encoding in encodings], np.int64)
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
@@ -113,13 +115,14 @@ class LocalEmbedder:
             outputs = loaded.session.run(
                 None, {name: value for name, value in inputs.items() if name in loaded.input_names}
             )
+            output = np.asarray(outputs[0], np.float32)
         except Exception as error:  # onnxruntime has a class of errors for each of its status codes
             raise EmbeddingUnavailable(
                 f"cannot run its model ({type(error).__name__})",
-                fix=f"Check that {_TOKENIZER_FILE} belongs to {_MODEL_FILE}.",
+                fix=f"Check that {_TOKENIZER_FILE} belongs to {_MODEL_FILE}, and that the model accepts "
+                "batches of any size and length.",
             ) from error
-        output = np.asarray(outputs[0], np.float32)
-        if output.ndim == 3:
+        if output.ndim == 3 and output.shape[:2] == mask.shape:
             weights = mask[:, :, None].astype(np.float32)
             output = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
         return output
@@ -136,7 +139,7 @@ class LocalEmbedder:
     def _load(self) -> _LoadedModel:
         with self._lock:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)
             if self._loaded is None:
                 try:
                     self._loaded = _load_model(self._files)
@@ -147,10 +150,14 @@ class LocalEmbedder:
 
 
 def _load_model(files: ModelFiles) -> _LoadedModel:
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    if files.name is not None and _hash_file(files.model) != _PACKAGED_MODEL_SHA256:
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError as error:  # such as a missing library of the system
+        raise EmbeddingUnavailable(
+            f"cannot import a library ({clean_message(str(error))})", fix=_INSTALL_FIX
+        ) from error
+    if files.name is not None and not _is_packaged_model(files.model):
         raise EmbeddingUnavailable("has a damaged model file", fix=_INSTALL_FIX)
     try:
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
@@ -184,9 +191,23 @@ def _load_model(files: ModelFiles) -> _LoadedModel:
 
 
 def _compute_digest(files: ModelFiles) -> str:
-    """Return a digest of both files, which identifies the model."""
-    digests = _hash_file(files.model) + _hash_file(files.tokenizer)
+    """Return a digest of both files, which identifies the model. Raises InvalidProvider."""
+    try:
+        digests = _hash_file(files.model) + _hash_file(files.tokenizer)
+    except OSError as error:
+        raise InvalidProvider(
+            f"the files of the embedding model cannot be read ({files.model.parent}: {error.strerror})",
+            fix=f"Check the permissions of {_MODEL_FILE} and {_TOKENIZER_FILE}.",
+            field="model",
+        ) from error
     return hashlib.sha256(digests.encode()).hexdigest()[:16]
+
+
+def _is_packaged_model(file: Path) -> bool:
+    try:
+        return _hash_file(file) == _PACKAGED_MODEL_SHA256
+    except OSError:
+        return False
 
 
 def _hash_file(file: Path) -> str:

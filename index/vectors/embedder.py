@@ -38,8 +38,8 @@ MIN_PROBE_SIMILARITY = 0.999
 class EmbeddingUnavailable(WorkspaceError):
     """A provider returned no usable vectors.
 
-    `retry_after_s` is the delay that the provider asked for, None without one. If `is_permanent` is True,
-    another call with the same text fails again.
+    `reason` is the message without its subject. `retry_after_s` is the delay that the provider asked for,
+    None without one. If `is_permanent` is True, another call with the same text fails again.
     """
 
     code: ClassVar[str] = "EMBEDDING_UNAVAILABLE"
@@ -48,6 +48,7 @@ class EmbeddingUnavailable(WorkspaceError):
         self, reason: str, *, fix: str = "", retry_after_s: float | None = None, is_permanent: bool = False
     ) -> None:
         super().__init__(f"the embedding provider {reason}", fix=fix)
+        self.reason = reason
         self.retry_after_s = retry_after_s
         self.is_permanent = is_permanent
 
@@ -104,8 +105,10 @@ def check_vectors(vectors: Vectors, count: int, dimensions: int | None = None) -
 
     Raises EmbeddingUnavailable if they are not `count` finite vectors with the given number of dimensions.
     """
-    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1]:
-        raise EmbeddingUnavailable(f"returned {len(vectors)} vectors for {count} texts")
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise EmbeddingUnavailable(f"returned an array of the shape {vectors.shape} instead of vectors")
+    if len(vectors) != count:
+        raise EmbeddingUnavailable(f"returned {len(vectors):,} vectors for {count:,} texts")
     if dimensions is not None and vectors.shape[1] != dimensions:
         raise EmbeddingUnavailable(
             f"returned vectors with {vectors.shape[1]:,} dimensions instead of {dimensions:,}",

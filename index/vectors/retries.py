@@ -9,12 +9,14 @@ from index.vectors.embedder import EmbeddingUnavailable
 
 _FIRST_DELAY_S = 1.0
 _MAX_DELAY_S = 60.0
+_MAX_REQUESTED_DELAY_S = 3_600.0
 
 
 class RetrySchedule:
     """The failures of a provider, and the time of the next call. Safe to use from threads.
 
-    The delay is a second, doubled with each failure, at most a minute, or what the provider asks for.
+    The delay is a second, doubled with each failure, at most a minute, or what the provider asks for, at most
+    an hour.
     """
 
     def __init__(self) -> None:
@@ -39,11 +41,15 @@ class RetrySchedule:
             self._failure, self._failure_count = None, 0
 
     def record_failure(self, failure: EmbeddingUnavailable) -> None:
-        """Delay the next call. A failure during a delay does not extend it."""
+        """Delay the next call. A failure during a delay extends it only if the provider asks for that."""
+        requested_s = min(failure.retry_after_s or 0.0, _MAX_REQUESTED_DELAY_S)
         with self._lock:
             now = time.monotonic()
             if self._failure is not None and now < self._next_time:
+                if now + requested_s > self._next_time:
+                    self._failure, self._next_time = failure, now + requested_s
                 return
-            delay = min(_FIRST_DELAY_S * 2.0**self._failure_count, _MAX_DELAY_S)
+            # The exponent is limited, because a provider may be down for days.
+            delay = min(_FIRST_DELAY_S * 2.0 ** min(self._failure_count, 10), _MAX_DELAY_S)
             self._failure, self._failure_count = failure, self._failure_count + 1
-            self._next_time = now + max(delay, failure.retry_after_s or 0.0)
+            self._next_time = now + max(delay, requested_s)
