@@ -301,6 +301,11 @@ class VectorIndex:
                 is_permanent = isinstance(error, EmbeddingUnavailable) and error.is_permanent
                 self._postpone(task, _CHECK_INTERVAL_S if is_permanent else 1.0)
                 continue
+            except Exception:  # an error of this program must not end the thread for good
+                if not self._is_closed:
+                    log.exception("sections are not embedded")
+                self._postpone(None, _CHECK_INTERVAL_S)
+                continue
             with self._condition:
                 if not self._tasks and not self._is_closed:
                     self._condition.wait(_CHECK_INTERVAL_S)
@@ -353,7 +358,9 @@ class VectorIndex:
         if progress and missing:
             progress(len(missing), len(missing), "Embedding sections")
         if refused_count:
-            log.warning("the embedding provider refused %d sections, which only words find", refused_count)
+            log.warning(
+                "sections that the embedding provider refused, and only words find: %d", refused_count
+            )
 
     def _discard_if_damaged(self, loaded: LoadedVectors, error: Exception) -> None:
         """Forget damaged vectors and remove their file, so that they are made again."""

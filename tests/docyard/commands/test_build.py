@@ -118,7 +118,9 @@ def test_options_are_written_to_metadata(repo: Path, output_folder: Path, capsys
     }
 
 
-def test_summary_has_the_numbers_of_documents_and_the_embedding(repo: Path, output_folder: Path, capsys: Capture) -> None:
+def test_summary_has_the_documents_and_the_embedding(
+    repo: Path, output_folder: Path, capsys: Capture
+) -> None:
     assert run_build(repo, "--out", output_folder) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("Built an artifact from commit ")
