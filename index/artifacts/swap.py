@@ -134,7 +134,7 @@ class Artifacts:
         artifact = open_artifact(self._folder, self._key)
         if artifact.problem is not None:
             self._on_problem(artifact.problem)
-        return ArtifactSearchIndex(artifact, self._on_progress)
+        return ArtifactSearchIndex(artifact, self._on_progress, self._embedding)
 
     def _reopen(self, index: ArtifactSearchIndex) -> ArtifactSearchIndex:
         """Open a folder again after its files have changed; the old files must not be read."""
