@@ -112,7 +112,7 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     unique_events: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in ids_with_replies:
-            content = event.request, event.author, clear_commits_and_digests(event.body)
+            content = event.request, event.author, clear_derived_values(event.body)
             if content in contents:
                 continue
             contents.add(content)
@@ -120,8 +120,8 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     return tuple(unique_events)
 
 
-def clear_commits_and_digests(body: EventBody) -> EventBody:
-    """Return an event without the values that its author did not choose: commits and digests of texts.
+def clear_derived_values(body: EventBody) -> EventBody:
+    """Return the body of an event without values that its author did not choose, such as commits and seals.
 
     If the branches have moved between a call and its retry, these values differ although the call is the
     same.
@@ -142,7 +142,7 @@ def clear_commits_and_digests(body: EventBody) -> EventBody:
             return body
 
 
-Files = Mapping[str, str]
+BlobsByName = Mapping[str, str]
 """The blob of each file of one folder, by its name."""
 
 _BLOB_SUFFIX = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
@@ -154,7 +154,7 @@ def strip_blob_suffix(name: str) -> str:
     return name[: match.start()] + name[match.end() :] if match else name
 
 
-def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
+def merge_file_sets(versions: Iterable[BlobsByName]) -> dict[str, str]:
     """Return the union of some versions of a folder's files, sorted by name."""
     blobs: dict[str, set[str]] = {}
     for files in versions:

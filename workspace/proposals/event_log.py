@@ -24,7 +24,7 @@ from workspace.proposals.discussion import (
     Discussion,
     DiscussionCache,
     check_quota,
-    clear_commits_and_digests,
+    clear_derived_values,
     find_heads,
     list_event_files,
     list_folders,
@@ -266,8 +266,8 @@ def check_same_event(earlier_result: AppendResult, bodies: Sequence[EventBody]) 
 
     Values that the caller does not choose may differ: the branches may have moved before a retry.
     """
-    if [clear_commits_and_digests(event.body) for event in earlier_result.events] != [
-        clear_commits_and_digests(expected) for expected in bodies
+    if [clear_derived_values(event.body) for event in earlier_result.events] != [
+        clear_derived_values(expected) for expected in bodies
     ]:
         from workspace.writing.idempotency import KeyReused
 
