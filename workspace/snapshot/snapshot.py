@@ -158,10 +158,10 @@ def check_lfs_pointer(path: str, data: bytes) -> None:
 
 
 class DocumentCache:
-    """A cache of parsed documents by path and blob, of at most `size` bytes. Thread-safe."""
+    """A cache of parsed documents by path and blob, of at most `max_bytes`. Thread-safe."""
 
-    def __init__(self, size: int = _MAX_CACHED_BYTES) -> None:
-        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _measure_cost)
+    def __init__(self, max_bytes: int = _MAX_CACHED_BYTES) -> None:
+        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(max_bytes, _measure_cost)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
         """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
