@@ -296,7 +296,7 @@ class Discussion:
     ) -> None:
         self.tips = tuple(tips)
         self._git = git
-        self._parsed, self._folders_by_commit = cache or DiscussionCache.empty()
+        self._events_by_proposal, self._folders_by_commit = cache or DiscussionCache.empty()
         self._checked_proposals: set[str] = set()
 
     @cached_property
@@ -309,16 +309,16 @@ class Discussion:
         trees = self._trees_by_proposal.get(proposal)
         if trees is None:
             return ProposalEvents()
-        discussion = self._parsed.find(proposal)
+        parsed_events = self._events_by_proposal.find(proposal)
         if (
-            discussion is None
-            or discussion.trees != trees
-            or (discussion.has_missing_files and proposal not in self._checked_proposals)
+            parsed_events is None
+            or parsed_events.trees != trees
+            or (parsed_events.has_missing_files and proposal not in self._checked_proposals)
         ):
-            discussion = self._read(proposal, trees, discussion)
+            parsed_events = self._read(proposal, trees, parsed_events)
             self._checked_proposals.add(proposal)
-            self._parsed.put(proposal, discussion)
-        return discussion.proposal_events
+            self._events_by_proposal.put(proposal, parsed_events)
+        return parsed_events.proposal_events
 
     @cached_property
     def _trees_by_proposal(self) -> Mapping[str, Sequence[str]]:
