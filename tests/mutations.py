@@ -182,7 +182,9 @@ MUTATIONS = (
     Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
-        "    settings_paths = {entry.path for entry in touched_paths if is_settings_path(entry.path)}\n",
+        "    settings_paths = {\n"
+        "        touched_path.path for touched_path in touched_paths if is_settings_path(touched_path.path)\n"
+        "    }\n",
         "    settings_paths: set[str] = set()\n",
         ("tests/workspace/policy",),
     ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tools.pages import count_fitting_characters
 from tools.tool import Data, call
 from workspace.document.section_text import SectionText
-from workspace.errors import ConcurrentChange, HintKind, WorkspaceError
+from workspace.errors import ConcurrentChange, SuggestionKind, WorkspaceError
 from workspace.writing.read_before_write import ReadFirst
 
 if TYPE_CHECKING:
@@ -217,11 +217,11 @@ def _truncate(value: object) -> Any:
 
 
 _CALL_PHRASES = {
-    HintKind.DOCUMENTS: "See the documents with",
-    HintKind.SECTIONS: "See its sections with",
-    HintKind.TASKS: "See its tasks with",
-    HintKind.COMMITS: "See its history with",
-    HintKind.MISSING: "Create it with",
+    SuggestionKind.DOCUMENTS: "See the documents with",
+    SuggestionKind.SECTIONS: "See its sections with",
+    SuggestionKind.TASKS: "See its tasks with",
+    SuggestionKind.COMMITS: "See its history with",
+    SuggestionKind.MISSING: "Create it with",
 }
 
 
@@ -243,18 +243,18 @@ def add_suggested_call(
 def _suggest_calls(source: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the calls that list the valid names, best first, or that create a missing document."""
     match source.kind:
-        case HintKind.DOCUMENTS:
+        case SuggestionKind.DOCUMENTS:
             yield "list_documents", {}
-        case HintKind.SECTIONS:
+        case SuggestionKind.SECTIONS:
             yield "list_sections", {"file_path": source.path}
             yield "view_document", {"file": source.path}
-        case HintKind.TASKS:
+        case SuggestionKind.TASKS:
             yield "view_document", {"file": source.path, "slug": source.slug}
             yield "read_section", {"file_path": source.path, "section_heading": source.slug}
-        case HintKind.COMMITS:
+        case SuggestionKind.COMMITS:
             slug = {"slug": source.slug} if source.slug else {}
             yield "view_history", {"file": source.path, **slug}
-        case HintKind.MISSING:
+        case SuggestionKind.MISSING:
             yield "create_document", _build_creation_fields(source.path)
 
 

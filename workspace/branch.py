@@ -167,7 +167,7 @@ class Branch:
         return None
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
-        """Return a commit to read: the tip of the served branch unless `commit` is given."""
+        """Return the snapshot of a commit: the tip of the served branch unless `commit` is given."""
         commit_id = commit or self.tip()
         with self._lock:
             if self._latest is None or self._latest.commit != commit_id:

@@ -15,8 +15,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
 
-class HintKind(StrEnum):
-    """The kind of the names in a list."""
+class SuggestionKind(StrEnum):
+    """The kind of the names in the list from which a name is suggested."""
 
     DOCUMENTS = "documents"
     SECTIONS = "sections"
@@ -32,7 +32,7 @@ class SuggestionSource(NamedTuple):
     means a document to be created at the path.
     """
 
-    kind: HintKind
+    kind: SuggestionKind
     path: str = ""
     slug: str | None = None
 

@@ -36,7 +36,7 @@ class LRUCache(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Key, make: Callable[P, Value], *args: P.args, **kwargs: P.kwargs) -> Value:
-        """Return the value of a key, computed from the arguments if it is not cached."""
+        """Return the value of a key, computed by `make` from the arguments if it is not cached."""
         values = self._values
         with self._lock:
             try:

@@ -19,8 +19,8 @@ _MAX_WORD_LENGTH = 200
 def find_nearest(word: str, existing_names: Iterable[str], count: int = MAX_NEAREST_NAMES) -> list[str]:
     """Return the names most similar to a word, then the names that contain its text after the last slash.
 
-    Of more than 2,000 names, only those that begin like the word are compared. For a word of more than 200
-    characters, return the first names.
+    Of more than 2,000 names, at most 2,000 are compared: those with the same first three characters after
+    the last slash, if any. For a word of more than 200 characters, return the first names.
     """
     names = list(dict.fromkeys(existing_names))
     if len(word) > _MAX_WORD_LENGTH:

@@ -33,7 +33,7 @@ def is_id(text: str) -> bool:
 
 
 def generate_id(used_ids: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """Return an unused id; independent writers get different ids.
+    """Return an id that is not in `used_ids`; independent writers almost surely get different ids.
 
     There are 2**39 ids. Among ten thousand, two are equal with a probability of 1 in 11,000.
     """
@@ -68,6 +68,6 @@ def parse_branch_id(branch: str) -> str | None:
 def _encode_id(data: bytes) -> str:
     number = int.from_bytes(data, "big")
     digits = [_ALPHABET[number >> (5 * position) & 31] for position in range(7, 0, -1)]
-    # Four bits determine the first character, the other bits the rest.
+    # The low four bits determine the first character, the high 35 bits the others; one bit is not used.
     first = _ALPHABET[16 + (number & 15)]
     return first + "".join(digits)

@@ -258,7 +258,7 @@ def _make_no_commit_error() -> RefNotFound:
 
 def _make_not_found_error(git: GitReader, name: str) -> RefNotFound:
     names = list_ref_names(git)
-    proposals = _list_candidates(git, name)
+    proposals = _list_proposals_to_suggest(git, name)
     nearest_names = find_nearest(name, proposals or names) or list(proposals[:_MAX_LISTED_NAMES])
     if proposals:
         ids = ", ".join(proposals[:_MAX_LISTED_NAMES])
@@ -275,7 +275,7 @@ def _make_not_found_error(git: GitReader, name: str) -> RefNotFound:
     return RefNotFound(message, fix=fix, refs=nearest_names or list(names[:_MAX_LISTED_NAMES]))
 
 
-def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
+def _list_proposals_to_suggest(git: GitReader, name: str) -> tuple[str, ...]:
     """Return the ids of the open proposals if a name has the form of a proposal id, else no ids."""
     if read_id(name) is None:
         return ()

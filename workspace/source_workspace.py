@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FolderMissing(WorkspaceError):
-    """The commit that a source serves does not contain its folder."""
+    """An error: the commit that a source serves does not contain its folder."""
 
     code: ClassVar[str] = "FOLDER_MISSING"
 

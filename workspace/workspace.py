@@ -60,7 +60,7 @@ class Workspace(Branch):
         return workspace
 
     def at(self, ref: str | None) -> Snapshot:
-        """Return the commit that a ref names, to read; the tip of the served branch if it is blank or None.
+        """Return the snapshot of a ref's commit; of the served branch's tip if the ref is blank or None.
 
         Raises the errors of `resolve_branch_ref`, and InvalidConfig for a commit with invalid settings.
         """

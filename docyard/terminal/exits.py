@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
 
 
 class Exit(IntEnum):
@@ -38,15 +38,15 @@ def _find_list_command(source: SuggestionSource) -> str:
 
     address = shlex.quote(f"{source.path}#{source.slug}" if source.slug else source.path)
     match source.kind:
-        case HintKind.DOCUMENTS:
+        case SuggestionKind.DOCUMENTS:
             return "`docyard search WORDS` finds documents."
-        case HintKind.SECTIONS:
+        case SuggestionKind.SECTIONS:
             return f"`docyard read {address} --sections` lists the sections."
-        case HintKind.TASKS:
+        case SuggestionKind.TASKS:
             return f"`docyard read {address}` shows the tasks."
-        case HintKind.COMMITS:
+        case SuggestionKind.COMMITS:
             return f"`docyard log {address}` shows the history."
-        case HintKind.MISSING:
+        case SuggestionKind.MISSING:
             return f"Write and commit {address}."
 
 

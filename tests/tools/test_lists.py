@@ -10,14 +10,14 @@ from pathlib import Path
 from tests.loops import loop_over
 from tools.errors import add_suggested_call
 from tools.toolsets import all_tools
-from workspace.errors import HintKind, SuggestionSource
+from workspace.errors import SuggestionKind, SuggestionSource
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL_TOOLS = frozenset(tool.name for tool in all_tools())
 
-DOCUMENTS = SuggestionSource(HintKind.DOCUMENTS)
-SECTIONS = SuggestionSource(HintKind.SECTIONS, "a.md")
-TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
+DOCUMENTS = SuggestionSource(SuggestionKind.DOCUMENTS)
+SECTIONS = SuggestionSource(SuggestionKind.SECTIONS, "a.md")
+TASKS = SuggestionSource(SuggestionKind.TASKS, "a.md", "todo")
 
 
 @loop_over(
@@ -28,7 +28,7 @@ TASKS = SuggestionSource(HintKind.TASKS, "a.md", "todo")
         (SECTIONS, {"view_document"}, 'Name one. See its sections with view_document {"file": "a.md"}.'),
         (TASKS, ALL_TOOLS, 'Name one. See its tasks with view_document {"file": "a.md", "slug": "todo"}.'),
         (
-            SuggestionSource(HintKind.COMMITS, "a.md"),
+            SuggestionSource(SuggestionKind.COMMITS, "a.md"),
             {"view_history"},
             'Name one. See its history with view_history {"file": "a.md"}.',
         ),

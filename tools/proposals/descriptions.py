@@ -54,8 +54,8 @@ def describe_proposal(proposal: Proposal) -> Data:
         hints.append("the branch has new commits since it was merged; open another proposal for them")
     if proposal.unreadable_count:
         hints.append(f"{proposal.unreadable_count} files of its discussion could not be read")
-    if proposal.content.unknown_events:
-        hints.append(f"{proposal.content.unknown_events} events of a later version are not shown")
+    if proposal.content.unknown_event_count:
+        hints.append(f"{proposal.content.unknown_event_count} events of a later version are not shown")
     record = proposal.merge_record
     merge_fields = {"merged_in": record.commit} if record is not None else {}
     return {**data, "tip": proposal.tip, **merge_fields, **({"hints": hints} if hints else {})}

@@ -23,7 +23,7 @@ from workspace.config.tables import (
     Protection,
     RemoteSettings,
     Validation,
-    check_tables,
+    check_protection_tables,
 )
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN, MANIFEST, MAX_KEYS, RESERVED_NAMES
 from workspace.config.toml import CONFIG_PATH, InvalidToml, load_toml
@@ -184,7 +184,7 @@ class WorkspaceConfig(_Settings):
     links: LinkRules = LinkRules.model_construct()
     remote: RemoteSettings = RemoteSettings.model_construct()
     forge: ForgeSettings | None = None
-    protect: Annotated[tuple[Protection, ...], BeforeValidator(check_tables)] = ()
+    protect: Annotated[tuple[Protection, ...], BeforeValidator(check_protection_tables)] = ()
     # The field has an alias, because pydantic models already have a method `validate`.
     validation: Validation = Field(default=Validation.model_construct(), alias="validate")
 

@@ -1,6 +1,6 @@
 """The tables of `docyard.toml`: links, protection, remotes, forges and validation.
 
-`[[protect]]`: documents that change only by review.
+`[[protect]]`: documents that change only by a proposal.
 `[remote]`: the synchronization with a remote.
 `[forge]`: pull requests for proposals on a forge.
 `[validate]`: the levels of validation rules:
@@ -87,8 +87,8 @@ Check = Literal["links", "anchors", "types", "tasks"]
 """Checks of a merge's result: each requires that the merge makes nothing worse."""
 
 ALL_CHECKS: tuple[Check, ...] = get_args(Check)
-MAX_RULES = 500
-MAX_NAMES = 100
+MAX_PROTECTION_RULES = 500
+MAX_LIST_ITEMS = 100
 """The maximum number of globs, types or names in one list of a rule."""
 
 TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
@@ -118,7 +118,7 @@ def _find_folder_problem(value: str) -> str | None:
 def _check_type(value: str) -> str:
     if not value.strip() or value != " ".join(value.split()):
         raise ValueError(
-            f"'{_shorten_and_escape(value)}' must be the name of a type, without white space around it"
+            f"'{_shorten_and_escape(value)}' must be the name of a type, with single spaces between words"
         )
     return value
 
@@ -153,13 +153,15 @@ class Protection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     paths: tuple[Annotated[str, AfterValidator(_check_protection_glob)], ...] = Field(
-        default=(), max_length=MAX_NAMES
+        default=(), max_length=MAX_LIST_ITEMS
     )
-    types: tuple[Annotated[str, AfterValidator(_check_type)], ...] = Field(default=(), max_length=MAX_NAMES)
+    types: tuple[Annotated[str, AfterValidator(_check_type)], ...] = Field(
+        default=(), max_length=MAX_LIST_ITEMS
+    )
     # This field comes before `approvals`, because the validator of `approvals` reads it.
-    approvers: TokenNames = Field(default=(), max_length=MAX_NAMES)
+    approvers: TokenNames = Field(default=(), max_length=MAX_LIST_ITEMS)
     approvals: int = Field(default=1, ge=0, le=20, strict=True)
-    merge: TokenNames = Field(default=(), max_length=MAX_NAMES)
+    merge: TokenNames = Field(default=(), max_length=MAX_LIST_ITEMS)
     checks: tuple[Check, ...] = ALL_CHECKS
 
     @field_validator("approvals")
@@ -171,12 +173,12 @@ class Protection(BaseModel):
         return value
 
 
-def check_tables(value: object) -> object:
+def check_protection_tables(value: object) -> object:
     """Return the `[[protect]]` tables unchanged. Raises ValueError for another value, or too many tables."""
     if not isinstance(value, (list, tuple)):
         raise ValueError("must be a list of tables: write each rule below [[protect]]")
-    if len(value) > MAX_RULES:
-        raise ValueError(f"must have at most {MAX_RULES} rules, and has {len(value)}")
+    if len(value) > MAX_PROTECTION_RULES:
+        raise ValueError(f"must have at most {MAX_PROTECTION_RULES} rules, and has {len(value)}")
     return value
 
 
@@ -232,7 +234,7 @@ class RemoteSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _check_no_secret(cls, value: Any) -> Any:
+    def _check_no_secret_or_address(cls, value: Any) -> Any:
         table = value if isinstance(value, dict) else {}
         names = {name.lower() for name in table if isinstance(name, str)}
         if not names.isdisjoint(_SECRET_NAMES):

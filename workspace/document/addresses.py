@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
 from workspace.markdown.slugs import PREAMBLE, make_heading_slug
 from workspace.nearest import MAX_NEAREST_NAMES, find_nearest
 from workspace.paths import MAX_PATH_BYTES
@@ -169,7 +169,9 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         fix="Use an existing index; indexes start at 0."
         if addresses
         else "Use the section's address, or add a task first.",
-        suggestion_source=SuggestionSource(HintKind.TASKS, document.path, section.key) if addresses else None,
+        suggestion_source=SuggestionSource(SuggestionKind.TASKS, document.path, section.key)
+        if addresses
+        else None,
         tasks=addresses[:_MAX_LISTED_TASKS],
     )
 
@@ -188,7 +190,7 @@ def make_section_not_found_error(document: Document, slug: str) -> SectionNotFou
         fix = f"Did you mean '{nearest[0]}'?"
     elif addresses:
         fix = f"Use the address of a section of {document.path}."
-        suggestion_source = SuggestionSource(HintKind.SECTIONS, document.path)
+        suggestion_source = SuggestionSource(SuggestionKind.SECTIONS, document.path)
     else:
         fix = f"{document.path} has no sections: use its path alone, or add a section first."
     short_slug = slug if len(slug) <= _MAX_SHOWN_LENGTH else slug[:_MAX_SHOWN_LENGTH] + "…"

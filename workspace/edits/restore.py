@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.document.section_text import compute_digest
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
-from workspace.errors import ConcurrentChange, HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import ConcurrentChange, SuggestionKind, SuggestionSource, WorkspaceError
 from workspace.links.offset_map import OffsetMap
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
@@ -130,7 +130,7 @@ class RestoreDocument(Operation):
             raise NotAtCommit(
                 f"'{path}' did not exist at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it exists.",
-                suggestion_source=SuggestionSource(HintKind.COMMITS, path),
+                suggestion_source=SuggestionSource(SuggestionKind.COMMITS, path),
                 ref=self.commit,
             )
         later_position = HistoryTracer(tip).map_position([*reversed(history)], SectionPosition(path))
@@ -323,7 +323,7 @@ class RestoreSection(DocumentOperation):
         raise NotAtCommit(
             f"{subject} did not exist at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it exists.",
-            suggestion_source=SuggestionSource(HintKind.COMMITS, path, self.slug),
+            suggestion_source=SuggestionSource(SuggestionKind.COMMITS, path, self.slug),
             ref=self.commit,
             candidates=find_nearest(self.slug, keys) or keys[:5],
         )

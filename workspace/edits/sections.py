@@ -50,7 +50,7 @@ from workspace.edits.section_position import (
     resolve_position,
 )
 from workspace.edits.text import UpdateContent
-from workspace.errors import HintKind, SuggestionSource
+from workspace.errors import SuggestionKind, SuggestionSource
 from workspace.links.link import display_destination
 from workspace.markdown import anchors
 from workspace.markdown.attribute_lists import AnchorForm
@@ -483,6 +483,6 @@ def _read_target(overlay: Overlay, path: str) -> Document:
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
             fix=f"{advice} that document, then send the call again.",
-            suggestion_source=SuggestionSource(HintKind.MISSING, path),
+            suggestion_source=SuggestionSource(SuggestionKind.MISSING, path),
             candidates=similar_paths,
         ) from error

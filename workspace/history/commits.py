@@ -163,7 +163,7 @@ class CommitInfo:
 
 
 def describe_commit(commit: Commit) -> CommitInfo:
-    """Return the description of a commit; years outside of 1970 to 9999 are replaced by the nearest one."""
+    """Return the description of a commit; times outside of 1970 to 9999 are replaced by the nearest one."""
     trailers = read_trailers(commit.message)
     return CommitInfo(
         commit=commit.id,
@@ -177,10 +177,10 @@ def describe_commit(commit: Commit) -> CommitInfo:
     )
 
 
-DISCUSSION = "docyard/discussion"
+DISCUSSION_BRANCH = "docyard/discussion"
 """The branch of the events of proposals (`workspace.proposals`); without it there are no proposals."""
 
-_MAX_COMMITS = 20_000  # the maximum number of scanned commits; older ones are not attributed
+_MAX_SCANNED_COMMITS = 20_000  # the maximum number of scanned commits; older ones are not attributed
 
 
 def attribute_to_proposals(
@@ -189,7 +189,7 @@ def attribute_to_proposals(
     """Return the changes, each with the proposal of its commit. All commits are ancestors of `tip`."""
     unattributed_commits = {change.commit for change in changes if change.proposal is None}
     if not unattributed_commits or not any(
-        git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")
+        git.find_object(name) for name in (DISCUSSION_BRANCH, f"origin/{DISCUSSION_BRANCH}")
     ):
         return tuple(changes)
     merge_by_commit = _find_merges(graph, tip, unattributed_commits)
@@ -210,12 +210,12 @@ def _find_merges(graph: Graph, tip: str, commits: Collection[str]) -> Mapping[st
     Commits that are on the first-parent history themselves are left out.
     """
     since = min(map(graph.time, commits))
-    first_parents = graph.first_parents(tip, max_commits=_MAX_COMMITS, since=since)
+    first_parents = graph.first_parents(tip, max_commits=_MAX_SCANNED_COMMITS, since=since)
     visited = {node.id for node in first_parents}
     merge_by_commit: dict[str, str] = {}
     for merge in reversed(first_parents):
         for node in graph.ancestors(
-            merge.parents[1:], visited=visited, since=since, max_visited=2 * _MAX_COMMITS
+            merge.parents[1:], visited=visited, since=since, max_visited=2 * _MAX_SCANNED_COMMITS
         ):
             if node.id in commits:
                 merge_by_commit[node.id] = merge.id

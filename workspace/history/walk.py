@@ -255,8 +255,8 @@ class RangeHistory:
     ) -> None:
         """Walk until `target_count` changes are found, the end is reached, or `max_work` is used up.
 
-        `max_work` is the maximum number of scanned commits. The changes of `known_histories` (histories by
-        their start commits) are reused.
+        `max_work` is a cost in scanned commits, which the last step may exceed. The changes of
+        `known_histories` (histories by their start commits) are reused.
         """
         remaining_work, next_progress = max_work, _PROGRESS_INTERVAL
         while self._frontier and len(self.changes) < target_count and remaining_work > 0:

@@ -155,15 +155,20 @@ def find_governing_rules(
 ) -> tuple[GoverningRule, ...]:
     """Return the rules that govern any of the paths, in the order of the file."""
     governing_rules = []
-    matcher = GlobMatcher([entry.path for entry in touched_paths], config.root)
-    settings_paths = {entry.path for entry in touched_paths if is_settings_path(entry.path)}
+    matcher = GlobMatcher([touched_path.path for touched_path in touched_paths], config.root)
+    settings_paths = {
+        touched_path.path for touched_path in touched_paths if is_settings_path(touched_path.path)
+    }
     for number, rule in enumerate(config.protect, 1):
         matching_paths, types = matcher.match(rule.paths), frozenset(rule.types)
         paths = tuple(
-            entry.path
-            for entry in touched_paths
-            if entry.path in settings_paths
-            or (entry.path in matching_paths and (not types or not types.isdisjoint(entry.types)))
+            touched_path.path
+            for touched_path in touched_paths
+            if touched_path.path in settings_paths
+            or (
+                touched_path.path in matching_paths
+                and (not types or not types.isdisjoint(touched_path.types))
+            )
         )
         if paths:
             governing_rules.append(GoverningRule(rule, number, paths))
@@ -206,7 +211,7 @@ def check_direct_write(snapshot: Snapshot, changes: Changes) -> None:
         return
     governing_rules = find_governing_rules(snapshot.config, find_touched_paths(snapshot, changes))
     if governing_rules:
-        raise Protected(sorted({path for rule in governing_rules for path in rule.paths}))
+        raise Protected(sorted({path for governing_rule in governing_rules for path in governing_rule.paths}))
 
 
 def is_settings_path(path: str) -> bool:

@@ -112,7 +112,7 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     unique_events: list[Event] = []
     for event in events:
         if event.request is not None and event.id not in ids_with_replies:
-            content = event.request, event.author, clear_commits_and_digests(event.body)
+            content = event.request, event.author, clear_derived_values(event.body)
             if content in contents:
                 continue
             contents.add(content)
@@ -120,8 +120,8 @@ def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
     return tuple(unique_events)
 
 
-def clear_commits_and_digests(body: EventBody) -> EventBody:
-    """Return an event without the values that its author did not choose: commits and digests of texts.
+def clear_derived_values(body: EventBody) -> EventBody:
+    """Return the body of an event without values that its author did not choose, such as commits and seals.
 
     If the branches have moved between a call and its retry, these values differ although the call is the
     same.
@@ -142,7 +142,7 @@ def clear_commits_and_digests(body: EventBody) -> EventBody:
             return body
 
 
-Files = Mapping[str, str]
+BlobsByName = Mapping[str, str]
 """The blob of each file of one folder, by its name."""
 
 _BLOB_SUFFIX = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
@@ -154,7 +154,7 @@ def strip_blob_suffix(name: str) -> str:
     return name[: match.start()] + name[match.end() :] if match else name
 
 
-def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
+def merge_file_sets(versions: Iterable[BlobsByName]) -> dict[str, str]:
     """Return the union of some versions of a folder's files, sorted by name."""
     blobs: dict[str, set[str]] = {}
     for files in versions:
@@ -296,7 +296,7 @@ class Discussion:
     ) -> None:
         self.tips = tuple(tips)
         self._git = git
-        self._parsed, self._folders_by_commit = cache or DiscussionCache.empty()
+        self._events_by_proposal, self._folders_by_commit = cache or DiscussionCache.empty()
         self._checked_proposals: set[str] = set()
 
     @cached_property
@@ -309,16 +309,16 @@ class Discussion:
         trees = self._trees_by_proposal.get(proposal)
         if trees is None:
             return ProposalEvents()
-        discussion = self._parsed.find(proposal)
+        parsed_events = self._events_by_proposal.find(proposal)
         if (
-            discussion is None
-            or discussion.trees != trees
-            or (discussion.has_missing_files and proposal not in self._checked_proposals)
+            parsed_events is None
+            or parsed_events.trees != trees
+            or (parsed_events.has_missing_files and proposal not in self._checked_proposals)
         ):
-            discussion = self._read(proposal, trees, discussion)
+            parsed_events = self._read(proposal, trees, parsed_events)
             self._checked_proposals.add(proposal)
-            self._parsed.put(proposal, discussion)
-        return discussion.proposal_events
+            self._events_by_proposal.put(proposal, parsed_events)
+        return parsed_events.proposal_events
 
     @cached_property
     def _trees_by_proposal(self) -> Mapping[str, Sequence[str]]:

@@ -24,7 +24,7 @@ from workspace.proposals.discussion import (
     Discussion,
     DiscussionCache,
     check_quota,
-    clear_commits_and_digests,
+    clear_derived_values,
     find_heads,
     list_event_files,
     list_folders,
@@ -43,7 +43,7 @@ _MAX_READS = 20  # the maximum number of reads, if other writers append events d
 T = TypeVar("T")
 
 Changes = dict[str, bytes | WholeEntry | None]
-_SUBJECTS = {
+_SUBJECT_BY_KIND = {
     "opened": "Open proposal",
     "edited": "Edit proposal",
     "commented": "Comment on proposal",
@@ -56,7 +56,10 @@ _SUBJECTS = {
 
 
 class AppendResult(NamedTuple):
-    """The commit of some events, and the events. `is_repeat` is True if an earlier call appended them."""
+    """The commit that appended some events, and the events.
+
+    `is_repeat` is True if an earlier call appended them.
+    """
 
     commit: str
     events: tuple[Event, ...]
@@ -81,9 +84,11 @@ class EventLog:
     def read_consistently(self, read: Callable[[Discussion], T]) -> T:
         """Return the result of `read` for a discussion that did not change while `read` was running.
 
-        `read` also reads other branches, so it is called again if events were appended during the call, up
-        to 20 times. Events that are older than the branches would give a wrong state: a target that has moved
-        to the tip of a proposal would look like a merge of it.
+        `read` also reads other branches, so it is called again if events were appended during the call.
+        The result of the 20th call is returned in any case.
+
+        Events that are older than the branches would give a wrong state: a target that has moved to the tip
+        of a proposal would look like a merge of it.
         """
         tips = Tips(self._git)
         commits = _list_commits(tips)
@@ -137,7 +142,7 @@ class EventLog:
             new_files[f"{proposal}/{name}"] = data
             after = (events[-1].id,)
         message = format_commit_message(
-            [f"{_SUBJECTS[body.kind]} {proposal}" for body in bodies],
+            [f"{_SUBJECT_BY_KIND[body.kind]} {proposal}" for body in bodies],
             paths=[PROPOSAL_BRANCH_PREFIX + proposal],
             message=None,
             tool=tool,
@@ -266,8 +271,8 @@ def check_same_event(earlier_result: AppendResult, bodies: Sequence[EventBody]) 
 
     Values that the caller does not choose may differ: the branches may have moved before a retry.
     """
-    if [clear_commits_and_digests(event.body) for event in earlier_result.events] != [
-        clear_commits_and_digests(expected) for expected in bodies
+    if [clear_derived_values(event.body) for event in earlier_result.events] != [
+        clear_derived_values(expected) for expected in bodies
     ]:
         from workspace.writing.idempotency import KeyReused
 

@@ -258,7 +258,7 @@ def _check_length(text: str, max_characters: int, field: str, fix: str) -> None:
         )
 
 
-MAX_AFTER = 50
+MAX_EARLIER_EVENTS = 50
 """The maximum number of earlier events that one event may name."""
 
 MAX_COMMITS = 50
@@ -389,8 +389,8 @@ def read_author(value: object) -> Author:
 
 def read_after(value: object) -> tuple[str, ...]:
     """Return the ids of earlier events, 50 at most. Raises UnreadableEvent."""
-    if not isinstance(value, list) or len(value) > MAX_AFTER:
-        raise UnreadableEvent(f"'after' must be a list of at most {MAX_AFTER} ids")
+    if not isinstance(value, list) or len(value) > MAX_EARLIER_EVENTS:
+        raise UnreadableEvent(f"'after' must be a list of at most {MAX_EARLIER_EVENTS} ids")
     return tuple(make_pattern_check(_EVENT_ID)(id) for id in value)
 
 
@@ -402,7 +402,7 @@ def read_commits(value: object) -> tuple[str, ...]:
 
 
 def read_place(value: object) -> CommentTarget:
-    """Return the document, section and words of a comment's target. Raises UnreadableEvent."""
+    """Return the target of a comment. Raises UnreadableEvent."""
     checks = {
         "path": make_text_check(_MAX_PATH_CHARACTERS),
         "slug": make_optional_check(make_text_check(_MAX_PATH_CHARACTERS)),
@@ -418,7 +418,7 @@ check_digest = make_pattern_check(_DIGEST)
 check_event_id = make_pattern_check(_EVENT_ID)
 check_link = make_pattern_check(_LINK)
 check_seal = make_pattern_check(_SEAL)
-VERSION = 1
+EVENT_VERSION = 1
 MAX_EVENT_BYTES = 400_000
 _ID_CHARACTERS = 16
 _KIND_NAME = re.compile("[a-z][a-z_]{0,49}")
@@ -462,7 +462,7 @@ def encode_event(
         "kind": body.kind,
         "proposal": proposal,
         "time": time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "version": VERSION,
+        "version": EVENT_VERSION,
         "words": _drop_none(dataclasses.asdict(body)),
     }
     if request is not None:
@@ -516,9 +516,9 @@ def _read_body(fields: Mapping[str, Any]) -> EventBody:
         raise UnreadableEvent("'kind' must be a name")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 1_000_000:
         raise UnreadableEvent("'version' must be a positive integer")
-    if kind not in _KINDS or version > VERSION:
+    if kind not in _CLASS_AND_CHECKS_BY_KIND or version > EVENT_VERSION:
         return UnknownEvent(kind, version)
-    event_class, checks = _KINDS[kind]
+    event_class, checks = _CLASS_AND_CHECKS_BY_KIND[kind]
     body = event_class(**read_fields(fields.get("words"), checks))
     # A proposal must not direct writes to the branch of another one.
     if isinstance(body, Opened) and parse_branch_id(body.branch) != fields.get("proposal"):
@@ -534,7 +534,7 @@ def _drop_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_KINDS: Mapping[str, tuple[Callable[..., EventBody], Mapping[str, Check]]] = {
+_CLASS_AND_CHECKS_BY_KIND: Mapping[str, tuple[Callable[..., EventBody], Mapping[str, Check]]] = {
     "opened": (
         Opened,
         {

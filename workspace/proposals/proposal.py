@@ -59,8 +59,9 @@ class Thread(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A decision on the proposal at a commit. `is_last` is True unless a later decision or event replaces it.
+    """A decision or a comment on the whole proposal at a commit.
 
+    `is_last` is True for a decision that no later decision or event replaces; it is False for a comment.
     A later decision of the same author replaces a decision. A change request is also replaced if the proposal
     is submitted again with other content; a refresh alone does not replace it.
     """
@@ -96,7 +97,7 @@ class ProposalContent(NamedTuple):
     reviews: tuple[Review, ...]
     threads: tuple[Thread, ...]
     known_commits: tuple[str, ...]
-    unknown_events: int
+    unknown_event_count: int
     bases: frozenset[str] = frozenset()
 
     def find_base(self, tip: str | None) -> str | None:
@@ -299,7 +300,7 @@ class Proposal(NamedTuple):
 
 
 class Proposals:
-    """The proposals of a repository. Thread-safe; facts about commits are cached."""
+    """The proposals of a repository. Thread-safe; replayed contents and data of commits are cached."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git

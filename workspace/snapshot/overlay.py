@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
 from workspace.paths import InvalidPath, check_new_path, fold_name
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -207,7 +207,7 @@ class Overlay:
             raise PathExists(
                 f"'{path}' already exists",
                 fix="Change that document, or choose another name or folder.",
-                suggestion_source=SuggestionSource(HintKind.SECTIONS, path),
+                suggestion_source=SuggestionSource(SuggestionKind.SECTIONS, path),
                 path=path,
             )
         check_new_path(path)

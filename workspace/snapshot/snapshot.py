@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from workspace.config.taxonomy import MANIFEST, Taxonomy
 from workspace.config.toml import CONFIG_PATH, read_bytes
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import hash_blob
 from workspace.git.repository import DamagedRepository
@@ -158,10 +158,10 @@ def check_lfs_pointer(path: str, data: bytes) -> None:
 
 
 class DocumentCache:
-    """A cache of parsed documents by path and blob, of at most `size` bytes. Thread-safe."""
+    """A cache of parsed documents by path and blob, of at most `max_bytes`. Thread-safe."""
 
-    def __init__(self, size: int = _MAX_CACHED_BYTES) -> None:
-        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _measure_cost)
+    def __init__(self, max_bytes: int = _MAX_CACHED_BYTES) -> None:
+        self._documents: LRUCache[tuple[str, str], Document] = LRUCache(max_bytes, _measure_cost)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
         """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
@@ -327,14 +327,14 @@ class Snapshot:
             return DocumentNotFound(
                 f"'{short_path}' is a folder",
                 fix="Name a document in this folder.",
-                suggestion_source=SuggestionSource(HintKind.DOCUMENTS),
+                suggestion_source=SuggestionSource(SuggestionKind.DOCUMENTS),
                 candidates=paths_in_folder[:_MAX_CANDIDATES],
             )
         if entry is not None:
             return DocumentNotFound(
                 f"'{short_path}' is not a document of this workspace",
                 fix="Documents are .md files.",
-                suggestion_source=SuggestionSource(HintKind.DOCUMENTS),
+                suggestion_source=SuggestionSource(SuggestionKind.DOCUMENTS),
             )
         return self.make_missing_path_error(
             "document", path, list(self.documents), is_selected=self.config.is_document(path)
@@ -364,7 +364,7 @@ class Snapshot:
             fix=f"Name a {kind} that the commit has."
             if self.commit
             else "Nothing is committed yet: commit a document first.",
-            suggestion_source=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
+            suggestion_source=SuggestionSource(SuggestionKind.DOCUMENTS) if self.commit else None,
             candidates=list(paths[:_MAX_CANDIDATES]),
         )
 

@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from workspace.sync.branches import ConfiguredRemote
 
 _NOTE_PATH = "docyard/sync.moving"
-_PAUSE_S = 0.02
-_MAX_ATTEMPTS = 5  # the maximum number of failed attempts while no lock file exists
+_LOCK_RETRY_PAUSE_S = 0.02
+_MAX_UNLOCKED_ATTEMPTS = 5  # the maximum number of failed attempts while no lock file exists
 
 
 class RefNotMoved(WorkspaceError):
@@ -101,11 +101,11 @@ class RefMover:
                 # The lock is checked once, so that Locked is raised only for a lock that existed.
                 is_locked = lock.exists()
                 unlocked_attempts += not is_locked
-                if unlocked_attempts == _MAX_ATTEMPTS:
+                if unlocked_attempts == _MAX_UNLOCKED_ATTEMPTS:
                     raise RefNotMoved(ref)
                 if is_locked and time.monotonic() > deadline:
                     raise Locked(format_path(lock, self._common_dir))
-                time.sleep(_PAUSE_S)
+                time.sleep(_LOCK_RETRY_PAUSE_S)
         finally:
             self._note_file.unlink(missing_ok=True)
 
@@ -116,7 +116,7 @@ class RefMover:
             if ref.startswith("refs/") and ".." not in ref:
                 deadline = time.monotonic() + WAIT_FOR_GIT_S
                 while lock.exists() and time.monotonic() < deadline:
-                    time.sleep(_PAUSE_S)
+                    time.sleep(_LOCK_RETRY_PAUSE_S)
                 if f"{commit}\n".encode().startswith(lock.read_bytes()):
                     lock.unlink()
         self._note_file.unlink(missing_ok=True)

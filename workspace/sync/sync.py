@@ -292,7 +292,7 @@ def _format_message(branch: str, remote: str, *, has_resolutions: bool) -> str:
 
 LOCK_PATH = "docyard/sync.lock"
 _LOCK_TIMEOUT_S = 10.0
-_PAUSE_S = 0.05
+_LOCK_RETRY_PAUSE_S = 0.05
 
 
 class SyncBusy(WorkspaceError):
@@ -318,7 +318,7 @@ def sync_lock(common_dir: Path, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[
         while not _try_lock(handle):
             if time.monotonic() > deadline:
                 raise SyncBusy
-            time.sleep(_PAUSE_S)
+            time.sleep(_LOCK_RETRY_PAUSE_S)
         yield
     finally:
         os.close(handle)

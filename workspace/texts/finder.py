@@ -12,7 +12,7 @@ from workspace.document.addresses import (
     read_fragment,
     resolve_section,
 )
-from workspace.errors import HintKind, SuggestionSource, WorkspaceError
+from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
 from workspace.markdown.slugs import PREAMBLE, make_file_slug, make_heading_slug
 from workspace.nearest import find_nearest
 
@@ -240,7 +240,7 @@ def _make_not_found_error(text: TextFile, outline: TextOutline, query: _SectionQ
         fix = f"The text has no sections: read the full text, or '{PREAMBLE}'."
     else:
         fix = "Name a section of the text."
-        suggestion_source = SuggestionSource(HintKind.SECTIONS, text.path)
+        suggestion_source = SuggestionSource(SuggestionKind.SECTIONS, text.path)
     return SectionNotFound(
         f"no section '{_shorten_name(query)}' in {text.path}",
         fix=fix,

@@ -122,8 +122,8 @@ def _list_notices(view: ProposalView) -> Iterator[str]:
         yield "the branch was rewritten: it no longer contains a commit that was submitted or reviewed"
     if proposal.unreadable_count:
         yield f"{format_count(proposal.unreadable_count, 'file')} of the discussion cannot be read"
-    if proposal.content.unknown_events:
-        count = format_count(proposal.content.unknown_events, "event")
+    if proposal.content.unknown_event_count:
+        count = format_count(proposal.content.unknown_event_count, "event")
         yield f"{count} from a later version of Docyard cannot be shown"
 
 
@@ -236,7 +236,7 @@ def page_to_data(view: ProposalView, *, include_diff: bool, include_comments: bo
         else None,
         "ahead": proposal.is_ahead,
         "rewritten": proposal.is_rewritten,
-        "unreadable": proposal.unreadable_count + proposal.content.unknown_events,
+        "unreadable": proposal.unreadable_count + proposal.content.unknown_event_count,
         "behind": view.preview.behind,
         "commits": [
             {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import ALL_CHECKS, MAX_RULES, Protection
+from workspace.config.tables import ALL_CHECKS, MAX_PROTECTION_RULES, Protection
 from workspace.errors import InvalidConfig
 from workspace.proposals.approvals import VoidReason
 
@@ -82,9 +82,9 @@ def test_error_of_unknown_setting_lists_the_known_settings() -> None:
 
 
 def test_more_than_five_hundred_rules_are_refused() -> None:
-    assert len(WorkspaceConfig.read(b"[[protect]]\n" * MAX_RULES).protect) == MAX_RULES
+    assert len(WorkspaceConfig.read(b"[[protect]]\n" * MAX_PROTECTION_RULES).protect) == MAX_PROTECTION_RULES
     with pytest.raises(InvalidConfig, match="at most 500 rules, and has 501"):
-        WorkspaceConfig.read(b"[[protect]]\n" * (MAX_RULES + 1))
+        WorkspaceConfig.read(b"[[protect]]\n" * (MAX_PROTECTION_RULES + 1))
 
 
 def test_example_of_the_documentation_is_a_valid_rule() -> None:

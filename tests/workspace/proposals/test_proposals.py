@@ -402,7 +402,7 @@ def test_threads_are_collected_and_unknown_events_counted(setup: ProposalSetup) 
         ["Why?", "Because.", "I see."],
         ["To nobody"],
     ]
-    assert setup.find_proposal().content.unknown_events == 0
+    assert setup.find_proposal().content.unknown_event_count == 0
 
 
 def test_proposal_to_deleted_target_is_not_merged(setup: ProposalSetup) -> None:
