@@ -37,6 +37,27 @@ class Mutation(NamedTuple):
 
 MUTATIONS = (
     Mutation(
+        "later pages of a search use the vectors of the first page",
+        "index/vectors/query_vectors.py",
+        "codes.scan(self.vector)[: codes.count_rows(self.position.last_id)]",
+        "codes.scan(self.vector)",
+        ("tests/index/vectors/test_vector_search.py",),
+    ),
+    Mutation(
+        "vectors of another model are not compared",
+        "index/vectors/embedder.py",
+        "len(probe) == len(other) and float(probe @ other) >= MIN_PROBE_SIMILARITY",
+        "len(probe) == len(other)",
+        ("tests/index/vectors/test_vector_search.py",),
+    ),
+    Mutation(
+        "names and phrases keep the order of words",
+        "index/query.py",
+        "        return ALL_HITS\n",
+        "        return 0\n",
+        ("tests/index/vectors/test_vector_search.py",),
+    ),
+    Mutation(
         "writer lock",
         "workspace/publishing/locks.py",
         "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
