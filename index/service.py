@@ -273,6 +273,9 @@ class SearchIndex:
         vectors_id, _, last_id = state.partition(".")
         position = ListPosition(vectors_id, int(last_id)) if state else None
         ranked = self._vectors.rank(text, search_type, count_exact_hits(text), readers, position)
+        coverage = ranked.report.coverage
+        if progress and self._embedding.in_background and coverage.covered < coverage.total:
+            progress(coverage.covered, coverage.total, "Embedding sections in the background")
         if state and ranked.ranking is None:
             raise StaleCursor(
                 f"the next page cannot be read: {ranked.report.note}",

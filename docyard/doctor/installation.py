@@ -32,6 +32,7 @@ EXTRAS: Mapping[str, str] = {
     "local": "search by meaning with a model on this machine",
     "math": "formulas on the page (`--math`)",
     "tokens": "exact counts of tokens, which are estimated without it",
+    "vectors": "fast searches by meaning in more than 200,000 sections",
 }
 """Each extra and its purpose."""
 

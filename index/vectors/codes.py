@@ -3,6 +3,9 @@
 A scan of all codes finds candidates, which are then ranked by their full vectors. Of 158,000 vectors with 384
 dimensions the codes need 61 MB and the vectors 243 MB. The codes are converted to floating-point numbers in
 blocks that fit the cache of a processor, because NumPy multiplies integers slowly.
+
+A table of more than 200,000 vectors is scanned by NumKong, if it is installed (`docyard[vectors]`): of a
+million vectors in 18 ms instead of 65 ms. This is the only module that imports `numkong`.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -21,6 +26,9 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 _BLOCK_ROWS = 1_024
 _MIN_CAPACITY = 1_024
+LARGE_TABLE_ROWS = 200_000
+"""The number of rows from which a scan by NumPy takes longer than the rest of a search."""
+
 _MAX_CODE = 127
 
 NO_ROW = -1
@@ -116,6 +124,8 @@ class CodeTable:
         """Return the estimated cosine of a vector with each row."""
         with self._lock:
             count, numbers, scales = self._count, self._numbers, self._scales
+        if count > LARGE_TABLE_ROWS and _has_numkong():
+            return _scan_by_numkong(vector, numbers[:count]) * scales[:count]
         results = np.empty(count, np.float32)
         block = np.empty((_BLOCK_ROWS, numbers.shape[1]), np.float32)
         for start in range(0, count, _BLOCK_ROWS):
@@ -124,6 +134,20 @@ class CodeTable:
             np.copyto(rows, numbers[start:end])
             np.dot(rows, vector, out=results[start:end])
         return results * scales[:count]
+
+
+@cache
+def _has_numkong() -> bool:
+    return find_spec("numkong") is not None
+
+
+def _scan_by_numkong(vector: Vectors, numbers: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the product of the code of a vector with each row of numbers."""
+    import numkong
+
+    code = encode_vectors(vector[None])
+    products: NDArray[np.float32] = np.asarray(numkong.cdist(code.numbers, numbers, "dot"), np.float32)
+    return products.reshape(len(numbers)) * code.scales[0]
 
 
 def _grow(array: NDArray[Scalar], capacity: int, count: int) -> NDArray[Scalar]:

@@ -35,6 +35,7 @@ BOUNDARY_MODULES = {
     ),
     "uvicorn": ("docyard/http/",),
     "httpx2": ("docyard/forges/",),
+    "numkong": ("index/vectors/codes.py",),
     "onnxruntime": ("docyard/embedding/local.py",),
     "tokenizers": ("docyard/embedding/local.py",),
     "nh3": ("workspace/rendering/sanitizer.py",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,18 @@ def test_scan_estimates_every_cosine_after_rows_were_added_in_parts(sizes: list[
     query = make_vectors(1, 16, 7)[0]
     assert len(table) == len(vectors)
     np.testing.assert_allclose(table.scan(query), vectors @ query, atol=0.03)
+
+
+def test_scan_of_a_large_table_by_numkong_has_the_same_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = make_vectors(2_000, 48)
+    table = CodeTable(48)
+    table.add(range(1, 2_001), make_digests(2_000), encode_vectors(vectors))
+    query = make_vectors(1, 48, 7)[0]
+    expected = table.scan(query)
+    monkeypatch.setattr("index.vectors.codes.LARGE_TABLE_ROWS", 1_000)
+    np.testing.assert_allclose(table.scan(query), expected, atol=0.01)
+    monkeypatch.setattr("index.vectors.codes._has_numkong", lambda: False)
+    np.testing.assert_array_equal(table.scan(query), expected)
 
 
 def test_rows_are_found_by_digest_and_counted_by_id() -> None:
