@@ -147,7 +147,8 @@ def _scan_by_numkong(vector: Vectors, numbers: NDArray[np.int8]) -> NDArray[np.f
 
     code = encode_vectors(vector[None])
     products: NDArray[np.float32] = np.asarray(numkong.cdist(code.numbers, numbers, "dot"), np.float32)
-    return products.reshape(len(numbers)) * code.scales[0]
+    estimates: NDArray[np.float32] = products.reshape(len(numbers)) * code.scales[0]
+    return estimates
 
 
 def _grow(array: NDArray[Scalar], capacity: int, count: int) -> NDArray[Scalar]:
