@@ -104,56 +104,53 @@ def _store(context: click.Context, parameter: click.Parameter, value: object) ->
     context.meta[f"{__name__}.{parameter.name}"] = value
 
 
-_EMBEDDING_OPTIONS = (
-    click.option(
-        "--embedding-provider",
-        metavar="NAME",
-        type=click.Choice(("none", "hash", "local", "http")),
-        envvar=environment.EMBEDDING_PROVIDER,
+def _make_embedding_option(name: str, variable: str, **attributes: Any) -> Callable[[F], F]:
+    """Return a decorator that adds `--embedding-NAME`, whose value is stored in the context."""
+    return click.option(
+        f"--embedding-{name}",
+        envvar=variable,
         show_envvar=True,
         expose_value=False,
         callback=_store,
+        **attributes,
+    )
+
+
+_EMBEDDING_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    _make_embedding_option(
+        "provider",
+        environment.EMBEDDING_PROVIDER,
+        metavar="NAME",
+        type=click.Choice(("none", "hash", "local", "http")),
         help="Search by meaning, too: local (a model on this machine), http (a server with the interface of "
         "OpenAI), hash (for tests). [default: none]",
     ),
-    click.option(
-        "--embedding-model",
+    _make_embedding_option(
+        "model",
+        environment.EMBEDDING_MODEL,
         metavar="MODEL",
-        envvar=environment.EMBEDDING_MODEL,
-        show_envvar=True,
-        expose_value=False,
-        callback=_store,
         help="The model: for http its name, for local a folder with model.onnx and tokenizer.json. "
         "[default for local: the model of docyard[local]]",
     ),
-    click.option(
-        "--embedding-url",
+    _make_embedding_option(
+        "url",
+        environment.EMBEDDING_URL,
         metavar="URL",
-        envvar=environment.EMBEDDING_URL,
-        show_envvar=True,
-        expose_value=False,
-        callback=_store,
         help="The server for http, such as https://api.example.com/v1. Its key is read from "
         f"{environment.EMBEDDING_KEY}.",
     ),
-    click.option(
-        "--embedding-dimensions",
+    _make_embedding_option(
+        "dimensions",
+        environment.EMBEDDING_DIMENSIONS,
         metavar="N",
         type=click.IntRange(1, 16_384),
-        envvar=environment.EMBEDDING_DIMENSIONS,
-        show_envvar=True,
-        expose_value=False,
-        callback=_store,
         help="The number of dimensions to ask the server for. [default: the model's own]",
     ),
-    click.option(
-        "--embedding-timeout",
+    _make_embedding_option(
+        "timeout",
+        environment.EMBEDDING_TIMEOUT,
         metavar="SECONDS",
         type=click.FloatRange(0.01, 60),
-        envvar=environment.EMBEDDING_TIMEOUT,
-        show_envvar=True,
-        expose_value=False,
-        callback=_store,
         help="The longest time that a question waits for its vector; then words alone decide. [default: 0.25 "
         "for serve, 10 for other commands]",
     ),
