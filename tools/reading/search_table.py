@@ -88,8 +88,8 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
     """Return an example whose address has a table, if one of the first documents has one."""
     if not isinstance(error, TableNotFound):
         example = correct_address(example, error, snapshot)
-        path, _, slug = example["address"].partition("#")
         try:
+            path, slug = resolve_target(snapshot, example["address"], None)
             document = snapshot.document(path)
             _read_tables(document, resolve_section(document, slug) if slug else None)
         except TableNotFound as table_error:

@@ -155,6 +155,15 @@ def test_invalid_call_returns_an_example_that_works(
     assert not call_tool("search_table", **answer.data["example"]).is_error
 
 
+def test_example_replaces_path_with_number_sign_that_has_no_table(
+    call_tool: CallTool, repo: Repo, commit: str
+) -> None:
+    repo.commit({"C#.md": "# Sharp\n\nNo table.\n", "C": "No document.\n"})
+    answer = call_tool("search_table", address="C")
+    assert (answer.is_error, answer.data["example"]["address"]) == (True, "errors.md")
+    assert not call_tool("search_table", **answer.data["example"]).is_error
+
+
 def test_offset_after_the_last_row_returns_headers(call_tool: CallTool, commit: str) -> None:
     data = call_tool("search_table", address="errors.md#codes", offset=100).data
     assert [table["rows"] for table in data["tables"]] == [[], []]
