@@ -109,7 +109,7 @@ def run_within_budget(run: Callable[[Context], Answer], context: Context, budget
 
     Raises the errors of the tool.
     """
-    allowance = budget
+    allowance, last_size = budget, 0
     for attempts_left in reversed(range(_MAX_ATTEMPTS)):
         recorder = None if context.seen_texts is None else SeenTextsRecorder()
         answer = run(replace(context, max_text_tokens=allowance, seen_texts=recorder))
@@ -120,13 +120,22 @@ def run_within_budget(run: Callable[[Context], Answer], context: Context, budget
             return short_answer
         if allowance == 1 or not attempts_left:
             break
-        allowance = _compute_allowance(short_answer, allowance, budget) if attempts_left > 1 else 1
+        size = measure_answer(short_answer)
+        if attempts_left <= 1:
+            allowance = 1
+        elif size == last_size:  # the tool counts fewer tokens, and has shortened nothing
+            allowance = max(allowance // 2, 1)
+        else:
+            allowance = _compute_allowance(short_answer, size, allowance, budget)
+        last_size = size
     return shorten_answer(short_answer, budget)
 
 
-def _compute_allowance(answer: Answer, allowance: int, budget: int) -> int:
-    """Return the next limit of the main texts and lists: lower in proportion to what is over the budget."""
-    size = measure_answer(answer)
+def _compute_allowance(answer: Answer, size: int, allowance: int, budget: int) -> int:
+    """Return the next limit of the main texts and lists: lower in proportion to what is over the budget.
+
+    `size` is the number of tokens of the answer.
+    """
     main_size = measure_tokens({name: value for name, value in answer.data.items() if name in MAIN_FIELDS})
     main_budget = max(budget - max(size - main_size, 0), 1)
     # Other fields grow with the main ones, such as the call that continues them.

@@ -108,6 +108,14 @@ def test_chunk_read_in_parts_does_not_count_as_read(call_tool: CallTool, repo: R
     assert call_tool("remove_document", file="long.md", slug="one").data["code"] == "READ_FIRST"
 
 
+def test_rest_that_is_just_over_the_budget_is_cut_in_large_parts(call_tool: CallTool, repo: Repo) -> None:
+    repo.commit({"long.md": f"# Long\n\n## One\n\n{BLOCK * 4_000}"})
+    # Its own count of tokens is lower than the upper bound that limits an answer.
+    for offset in range(115_480, 115_500):
+        answer = call_tool("get_doc", chunk_id="long.md#one", offset=offset)
+        assert len(answer.data["chunks"][0]["text"]) > 10_000
+
+
 def test_next_step_without_view_tools_names_offered_tools(repo: Repo) -> None:
     repo.commit({"long.md": f"# Long\n\n## One\n\n{BLOCK * 4_000}\n## Two\n\nText.\n"})
     workspace = Workspace.open(repo.path, read_only=True)
