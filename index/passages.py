@@ -20,7 +20,7 @@ from workspace.document.addresses import InvalidAddress, SectionNotFound, resolv
 from workspace.errors import WorkspaceError
 from workspace.markdown.lines import LIST_MARKER
 from workspace.nearest import find_nearest
-from workspace.paths import CONTROL
+from workspace.paths import UNPRINTABLE_CHARACTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -143,7 +143,7 @@ def read_passage(
     if not path or fragment == "":
         raise _make_invalid_chunk_id_error(requested_id)
     match = _find_by_key(snapshot, path, fragment)
-    if match is None and (len(requested_id) > MAX_ID_LENGTH or CONTROL.search(requested_id)):
+    if match is None and (len(requested_id) > MAX_ID_LENGTH or UNPRINTABLE_CHARACTER.search(requested_id)):
         raise _make_invalid_chunk_id_error(requested_id)
     move: Move | None = None
     match = match or _find_by_alias(snapshot, path, fragment)
@@ -249,7 +249,7 @@ def _make_chunk_not_found_error(requested_id: str, nearest: list[str]) -> ChunkN
 
 
 def _make_invalid_chunk_id_error(requested_id: str) -> InvalidChunkId:
-    shown_id = CONTROL.sub("�", requested_id[:_MAX_SHOWN_LENGTH])
+    shown_id = UNPRINTABLE_CHARACTER.sub("�", requested_id[:_MAX_SHOWN_LENGTH])
     return InvalidChunkId(
         f"Chunk ID '{shown_id}' is not valid: it must be a file path, or a file path, '#' and a heading path",
         fix="Use an id that a search returned, such as 'guides/retries.md#backoff-strategy'.",

@@ -200,7 +200,7 @@ class Writer:
             "dry_run": options.dry_run,
             "base_commit": options.base_commit,
             "seen_texts": context.seen_texts,
-            "request": request,
+            "keyed_request": request,
         }
         if new_proposal is not None or (
             target.proposal is None and not options.dry_run and has_proposal_for_request(context, request)

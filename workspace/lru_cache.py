@@ -31,7 +31,7 @@ class LRUCache(Generic[Key, Value]):
 
     def __init__(self, capacity: int, weigh: Callable[[Value], int] = _weigh_equally) -> None:
         self._capacity, self._weigh = capacity, weigh
-        self._size = 0
+        self._total_weight = 0
         self._values: OrderedDict[Key, Value] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -61,19 +61,19 @@ class LRUCache(Generic[Key, Value]):
         weight = self._weigh(value)
         with self._lock:
             if key in self._values:
-                self._size -= self._weigh(self._values.pop(key))
+                self._total_weight -= self._weigh(self._values.pop(key))
             if weight > self._capacity:
                 return
             self._values[key] = value
-            self._size += weight
-            while self._size > self._capacity:
-                self._size -= self._weigh(self._values.popitem(last=False)[1])
+            self._total_weight += weight
+            while self._total_weight > self._capacity:
+                self._total_weight -= self._weigh(self._values.popitem(last=False)[1])
 
     def retain(self, must_keep: Callable[[Key], bool]) -> None:
         """Remove the values of all keys for which `must_keep` returns False."""
         with self._lock:
             for key in [key for key in self._values if not must_keep(key)]:
-                self._size -= self._weigh(self._values.pop(key))
+                self._total_weight -= self._weigh(self._values.pop(key))
 
     def __contains__(self, key: object) -> bool:
         with self._lock:
@@ -83,6 +83,6 @@ class LRUCache(Generic[Key, Value]):
         return len(self._values)
 
     @property
-    def size(self) -> int:
+    def total_weight(self) -> int:
         """The total weight of the cached values."""
-        return self._size
+        return self._total_weight

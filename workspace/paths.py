@@ -15,8 +15,8 @@ _DEVICE_NAME = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[0-9¹²�
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 # Characters that Windows does not store ("Naming Files, Paths, and Namespaces"), and invisible characters.
 _FORBIDDEN_IN_NEW_NAMES = re.compile('[<>"|?*\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]')
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""Characters that no line of text contains: control characters, line ends, and bytes that are not UTF-8."""
+UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""A character that no line of text contains: a control character, a line end, or a byte that is not UTF-8."""
 
 _GIT_FOLDER = re.compile(r"\.git|git~[0-9]+", re.IGNORECASE)
 
@@ -59,7 +59,7 @@ def check_path(path: str) -> str:
         raise InvalidPath(path, "it is not valid Unicode") from None
     if size > MAX_PATH_BYTES:
         raise InvalidPath(path, f"it is longer than {MAX_PATH_BYTES} bytes")
-    if CONTROL.search(path):
+    if UNPRINTABLE_CHARACTER.search(path):
         raise InvalidPath(path, "it contains a control character")
     for part in path.split("/"):
         reason = _find_name_problem(part)
@@ -70,12 +70,12 @@ def check_path(path: str) -> str:
 
 def is_nameable(path: str) -> bool:
     """Return True if a path fits on one line of a response, and a caller can send it back."""
-    return len(path) <= MAX_PATH_BYTES and not CONTROL.search(path)
+    return len(path) <= MAX_PATH_BYTES and not UNPRINTABLE_CHARACTER.search(path)
 
 
 def escape_path(path: str) -> str:
     """Return a path for one line: control characters and bytes that are not UTF-8 are escaped."""
-    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], path)
+    return UNPRINTABLE_CHARACTER.sub(lambda match: ascii(match[0])[1:-1], path)
 
 
 def check_new_path(path: str) -> None:

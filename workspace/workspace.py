@@ -91,7 +91,7 @@ class Workspace(Branch):
         dry_run: bool = False,
         base_commit: str | None = None,
         seen_texts: SeenTexts | None = None,
-        request: KeyedRequest | None = None,
+        keyed_request: KeyedRequest | None = None,
         person: Person | None = None,
     ) -> WriteResult:
         """Run operations on the tip, and commit their changes as one commit.
@@ -99,8 +99,9 @@ class Workspace(Branch):
         Text is overwritten only if it existed in `base_commit`, or is in `seen_texts`, the texts that the
         client has read, to which the committed text is added. Addresses refer to `base_commit`.
 
-        A `request` that this branch's history contains is not repeated; its recorded result is returned. A
-        dry run neither reads nor writes a record. The author is the `person` of the token, else that of Git.
+        A `keyed_request` that this branch's history contains is not repeated; the recorded result is
+        returned. A dry run neither reads nor writes a record. The author is the `person` of the token, else
+        that of Git.
 
         Raises Protected for paths that only a proposal may change, errors of guards, ReadOnly, DetachedHead,
         SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and errors of `Publication`.
@@ -118,7 +119,7 @@ class Workspace(Branch):
                 dry_run=dry_run,
                 base_commit=base_commit,
                 seen_texts=seen_texts,
-                keyed_request=request,
+                keyed_request=keyed_request,
                 person=person,
                 check_new_request=lambda request: self.proposal_actions().check_not_proposed(request),
             ).write()

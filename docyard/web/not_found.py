@@ -11,7 +11,7 @@ from docyard.web.errors import render_error_page
 from docyard.web.page_request import PageRequest
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
-from workspace.paths import CONTROL, MAX_PATH_BYTES
+from workspace.paths import MAX_PATH_BYTES, UNPRINTABLE_CHARACTER
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -65,7 +65,7 @@ def _render(page_request: PageRequest, status: int) -> Response:
 
 def _find_similar_pages(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
     """Return the page of the document with this path, or of its new location, or of similar paths."""
-    if not path or len(path) > MAX_PATH_BYTES or CONTROL.search(path):
+    if not path or len(path) > MAX_PATH_BYTES or UNPRINTABLE_CHARACTER.search(path):
         return ()
     if path in snapshot.documents:
         return (SimilarPage(path, page_request.urls.document(path)),)

@@ -95,7 +95,7 @@ class DirectClient:
                 tool=operation_name,
                 client="soak",
                 base_commit=base,
-                request=KeyedRequest(
+                keyed_request=KeyedRequest(
                     key, hashlib.sha256(repr((operation_name, items)).encode()).hexdigest(), lambda _: {}
                 ),
             )

@@ -40,7 +40,7 @@ def test_put_replaces_a_value_and_retain_drops_other_keys() -> None:
     for value in ("1234", "12", "123456789 too long"):
         cache.put("a", value)
         cache.put("b", "x")
-    assert ("a" in cache, cache.find("a"), cache.find("b"), cache.size, len(cache)) == (
+    assert ("a" in cache, cache.find("a"), cache.find("b"), cache.total_weight, len(cache)) == (
         False,
         None,
         "x",
@@ -49,7 +49,7 @@ def test_put_replaces_a_value_and_retain_drops_other_keys() -> None:
     )
     cache.put("a", "12")
     cache.retain(lambda key: key == "a")
-    assert (cache.find("a"), cache.find("b"), cache.size) == ("12", None, 2)
+    assert (cache.find("a"), cache.find("b"), cache.total_weight) == ("12", None, 2)
 
 
 def test_threads_get_values_of_their_keys_within_bounds() -> None:
@@ -73,4 +73,4 @@ def test_threads_get_values_of_their_keys_within_bounds() -> None:
             assert all(threads.map(run, range(6)))
     finally:
         sys.setswitchinterval(interval)
-    assert cache.size == len(cache) <= 60
+    assert cache.total_weight == len(cache) <= 60

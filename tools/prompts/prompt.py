@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from tools.arguments import InvalidArguments, find_nearest_fields
 from tools.completion import NO_CANDIDATES
 from workspace.nearest import find_nearest
-from workspace.paths import CONTROL
+from workspace.paths import UNPRINTABLE_CHARACTER
 
 if TYPE_CHECKING:
     from tools.completion import Candidates
@@ -105,7 +105,7 @@ class Prompt(Generic[C]):
                     fix=f"Shorten '{argument.name}'.",
                     field=argument.name,
                 )
-            if CONTROL.search(value.replace("\n", " ").replace("\t", " ").replace("\r", " ")):
+            if UNPRINTABLE_CHARACTER.search(value.replace("\n", " ").replace("\t", " ").replace("\r", " ")):
                 raise InvalidArguments(
                     f"'{argument.name}' must not contain control characters",
                     fix=f"Give '{argument.name}' as plain text.",

@@ -211,5 +211,5 @@ def describe_commits(context: Context, proposal: Proposal) -> Data:
 
 
 def _describe_proposed_commit(commit: ProposedCommit) -> Data:
-    refresh_field = {"refresh": True} if commit.is_refresh else {}
+    refresh_field = {"refresh": True} if commit.is_merge else {}
     return {"commit": commit.info.commit, **describe_commit(commit.info), **refresh_field}

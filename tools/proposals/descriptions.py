@@ -53,9 +53,11 @@ def describe_proposal(proposal: Proposal) -> Data:
     if proposal.is_ahead:
         hints.append("the branch has new commits since it was merged; open another proposal for them")
     if proposal.unreadable_count:
-        hints.append(f"{proposal.unreadable_count} files of its discussion could not be read")
-    if proposal.content.unknown_event_count:
-        hints.append(f"{proposal.content.unknown_event_count} events of a later version are not shown")
+        files = "file" if proposal.unreadable_count == 1 else "files"
+        hints.append(f"{proposal.unreadable_count} {files} of its discussion could not be read")
+    if count := proposal.content.unknown_event_count:
+        events = "event of a later version is" if count == 1 else "events of a later version are"
+        hints.append(f"{count} {events} not shown")
     record = proposal.merge_record
     merge_fields = {"merged_in": record.commit} if record is not None else {}
     return {**data, "tip": proposal.tip, **merge_fields, **({"hints": hints} if hints else {})}

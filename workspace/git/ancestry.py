@@ -91,7 +91,7 @@ def walk_first_parents(
 
 
 class Graph:
-    """The commits of a repository, each parsed once. Thread-safe.
+    """The commits of a repository, parsed on first use and cached. Thread-safe.
 
     `replace` refs and grafts are ignored: only the commit itself defines its parents.
     """

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pygit2
 from pygit2.enums import BlobFilter, FilterMode, ObjectType
@@ -29,9 +28,6 @@ from workspace.git.objects import Signature, TreeEntry
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, open_repository, translate_write_errors
 from workspace.git.worktrees import Worktree
-
-if TYPE_CHECKING:
-    from workspace.git.reader import GitReader
 
 
 class ReadOnly(WorkspaceError):

@@ -113,9 +113,9 @@ def _rewrite_folder(
     file_changes: dict[str, str | WholeEntry | None] = {}
     changes_by_folder: dict[str, dict[str, str | WholeEntry | None]] = {}
     for path, change in changes.items():
-        name, slash, rest = path.partition("/")
+        name, slash, path_below = path.partition("/")
         if slash:
-            changes_by_folder.setdefault(name, {})[rest] = change
+            changes_by_folder.setdefault(name, {})[path_below] = change
         else:
             file_changes[name] = change
     names = file_changes.keys() | changes_by_folder.keys()

@@ -13,7 +13,6 @@ from workspace.git.messages import read_trailers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from datetime import datetime
 
     from workspace.git.ancestry import Graph
     from workspace.git.objects import Commit

@@ -1,4 +1,4 @@
-"""Find the current location of an old address in the first-parent history."""
+"""The search for the current location of an old address in the first-parent history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
 from workspace.history.section_tracker import SectionPosition, Tracker
 from workspace.lru_cache import LRUCache
-from workspace.paths import CONTROL, MAX_PATH_BYTES
+from workspace.paths import MAX_PATH_BYTES, UNPRINTABLE_CHARACTER
 from workspace.snapshot.snapshot import NotCommitted
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def find_moved_location(
     if (
         not 0 < len(file) <= MAX_PATH_BYTES
         or len(slug or "") > _MAX_ADDRESS_CHARACTERS
-        or CONTROL.search(f"{file}{slug}")
+        or UNPRINTABLE_CHARACTER.search(f"{file}{slug}")
     ):
         return None
     fragment = None if slug is None else read_fragment(slug)

@@ -1,4 +1,6 @@
-"""Find the origin of a text range in a parent commit: at the same or a renamed path, or in another document.
+"""The search for the origin of a text range in a parent commit.
+
+The origin is at the same path, at a renamed path, or in another document.
 
 A new document has its origin in a removed document if `renames` matches the two. A section is searched
 for in the parent's version of its document, then in the other documents that the commit changed.

@@ -92,7 +92,7 @@ def find_literal_part(glob: str) -> str:
 SETTINGS_FOLDER = ".docyard/"
 _MAX_PATHS_IN_FIELD = 20
 _MAX_PATHS_IN_MESSAGE = 3
-Changes = Mapping[str, "bytes | WholeEntry | None"]
+ChangesByPath = Mapping[str, "bytes | WholeEntry | None"]
 """The change of each path: new bytes, an entry of another tree, or None for a removed file."""
 
 
@@ -130,7 +130,7 @@ class Protected(WorkspaceError):
         self.paths = tuple(paths)
 
 
-def find_touched_paths(snapshot: Snapshot, changes: Changes) -> tuple[TouchedPath, ...]:
+def find_touched_paths(snapshot: Snapshot, changes: ChangesByPath) -> tuple[TouchedPath, ...]:
     """Return the changed paths of a commit with their types, in order of paths.
 
     Documents are read only if a rule of the commit requires their types.
@@ -205,7 +205,7 @@ def read_types(taxonomy: Taxonomy, path: str, data: bytes) -> frozenset[str]:
     return frozenset(_read_document_types(taxonomy, Document.parse(data, path)))
 
 
-def check_direct_write(snapshot: Snapshot, changes: Changes) -> None:
+def check_direct_write(snapshot: Snapshot, changes: ChangesByPath) -> None:
     """Raise Protected if the rules of this commit require a proposal for the changes."""
     if not snapshot.config.protect:
         return

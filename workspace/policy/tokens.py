@@ -290,10 +290,12 @@ class InvalidToken(WorkspaceError):
 
     code: ClassVar[str] = "INVALID_TOKEN"
 
-    def __init__(self) -> None:
+    def __init__(self, message: str = "", fix: str = "") -> None:
         super().__init__(
-            "the token is unknown in this repository: it was revoked, or created for another repository",
-            fix="Create one with `docyard tokens add NAME`, or add an existing one with "
+            message
+            or "the token is unknown in this repository: it was revoked, or created for another repository",
+            fix=fix
+            or "Create one with `docyard tokens add NAME`, or add an existing one with "
             "`docyard tokens trust NAME`.",
         )
 
@@ -342,7 +344,10 @@ class Tokens:
         """
         match = _SECRET.fullmatch(secret)
         if match is None:
-            raise InvalidToken()
+            raise InvalidToken(
+                "the text is not a token: a token is `docyard_NAME_` and 48 hexadecimal digits in lower case",
+                fix="Copy the whole token, as `docyard tokens add NAME` printed it.",
+            )
         person = make_person(match[1], name, email)
         self._store_token(person, _hash_secret(secret))
         return person

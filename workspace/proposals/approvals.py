@@ -240,7 +240,11 @@ class _ReviewReplay:
                     self._apply_proven(event, body, person_or_reason)
 
     def _apply_proven(self, event: Event, body: Reviewed, person: Person) -> None:
-        """Apply a review that a token proves; it replaces earlier reviews of the person."""
+        """Apply a review that a token proves; it withdraws earlier change requests of the person.
+
+        An approval replaces the earlier approval by the same token. A change request replaces all approvals
+        of the person.
+        """
         address = normalize_address(person)
         person_key: _ReviewerKey = (IdentitySource.TOKEN, address, True)
         for key in (

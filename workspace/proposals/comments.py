@@ -181,7 +181,10 @@ MAX_THREADS_PER_PAGE = 100
 """The maximum number of threads of one page, because two versions of a document may be read for each."""
 
 MAX_TRACKED_TEXTS = 50
-"""The maximum number of texts that are tracked for a page of one document or section, even if omitted."""
+"""The maximum number of texts that are tracked for a page of one document or section.
+
+Texts that are at another location now, and so are not on the page, are counted too.
+"""
 
 MAX_CHECKED_THREADS = 1_000
 """The maximum number of threads that are checked for a page of one document or section."""

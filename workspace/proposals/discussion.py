@@ -51,7 +51,6 @@ from workspace.proposals.events import (
 
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
-    from workspace.proposals.events import Event
 
 _MAX_HEADS = 20
 
@@ -130,8 +129,8 @@ def clear_derived_values(body: EventBody) -> EventBody:
         case Opened():
             return replace(body, branch="", base=None)
         case Commented(place=place):
-            target_without_digest = replace(place, digest="") if place is not None else None
-            return replace(body, place=target_without_digest, commit=None, pull_request=None)
+            place_without_digest = replace(place, digest="") if place is not None else None
+            return replace(body, place=place_without_digest, commit=None, pull_request=None)
         case Reviewed():
             return Reviewed(body.verdict, body.text, "")
         case Submitted():

@@ -42,7 +42,7 @@ _MAX_READS = 20  # the maximum number of reads, if other writers append events d
 
 T = TypeVar("T")
 
-Changes = dict[str, bytes | WholeEntry | None]
+_EventFileChanges = dict[str, bytes | WholeEntry | None]
 _SUBJECT_BY_KIND = {
     "opened": "Open proposal",
     "edited": "Edit proposal",
@@ -111,21 +111,21 @@ class EventLog:
         tool: str,
         client: str,
         seen_discussion: Discussion | None = None,
-        request: str | None = None,
+        idempotency_key: str | None = None,
         confirm: Callable[[], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> AppendResult:
         """Append events of one proposal as one commit, each after the previous one.
 
         `seen_discussion` is the discussion that the author had read; the default is the current one. Events
-        of the proposal with the idempotency key `request` are not appended again. `confirm` is called under
-        the write lock, before new events are appended, and may raise an error to refuse them.
+        of the proposal with the same idempotency key are not appended again. `confirm` is called under the
+        write lock, before new events are appended, and may raise an error to refuse them.
 
         Raises ReadOnly, InvalidEventText for an event that is invalid or exceeds the quota, KeyReused for
         other events with the same key, Busy, and the errors of `Publication`.
         """
         store = require_writable(self._git)
-        key = _hash_key(request)
+        key = _hash_key(idempotency_key)
         time = now().astimezone(UTC)
         time = time.replace(microsecond=time.microsecond // 1000 * 1000)
         after = find_heads((seen_discussion or self.read()).events_of(proposal).events)
@@ -173,9 +173,9 @@ class EventLog:
             return result
         return AppendResult(result, tuple(events))
 
-    def find_events_by_key(self, proposal: str, request: str | None) -> AppendResult | None:
+    def find_events_by_key(self, proposal: str, idempotency_key: str | None) -> AppendResult | None:
         """Return the events of a proposal with an idempotency key, if there are any."""
-        return self._find_by_key(proposal, _hash_key(request))
+        return self._find_by_key(proposal, _hash_key(idempotency_key))
 
     def merge_commit(self, theirs: str, signature: Signature) -> str:
         """Merge the discussion of another commit into the branch, and return the branch's commit.
@@ -191,13 +191,13 @@ class EventLog:
             ["Merge proposal events of another clone"], paths=[], message=None, tool="sync", client="docyard"
         )
 
-        def resolve_collisions(tip: str | None, files: Changes) -> Changes:
+        def resolve_collisions(tip: str | None, changes: _EventFileChanges) -> _EventFileChanges:
             """Return changes that omit files whose path is a folder, and remove files at a folder's path."""
             if tip is None:
-                return files
+                return changes
             tree = store.commit(tip).tree
-            resolved_changes: Changes = {}
-            for path, content in files.items():
+            resolved_changes: _EventFileChanges = {}
+            for path, content in changes.items():
                 folder = path.partition("/")[0]
                 folder_entry, entry = (
                     trees.find_in_tree(store, tree, folder),
@@ -215,7 +215,7 @@ class EventLog:
             missing_files = self._list_union_changes(theirs, [ours]) if ours is not None else {}
             if not missing_files and (ours is None or self._contains(theirs, ours)):
                 our_tree = store.commit(ours).tree if ours is not None else None
-                fast_forward: Changes = {
+                fast_forward: _EventFileChanges = {
                     change.path: WholeEntry(change.new)
                     for change in trees.diff_trees(store, our_tree, their_tree)
                 }
@@ -227,11 +227,11 @@ class EventLog:
 
         return publish_with_retry(store, DISCUSSION_BRANCH, build_batch, durable=self._durable)
 
-    def _list_union_changes(self, base: str | None, others: Sequence[str]) -> Changes:
+    def _list_union_changes(self, base: str | None, others: Sequence[str]) -> _EventFileChanges:
         """Return the changes from the files of `base` to the union of all files of all commits."""
         base_folders = list_folders(self._git, base) if base is not None else {}
         other_folders = [list_folders(self._git, other) for other in others]
-        changes: Changes = {}
+        changes: _EventFileChanges = {}
         for id in sorted({id for folders in other_folders for id in folders}):
             base_files, _ = list_event_files(self._git, base_folders.get(id))
             if all(folders.get(id) in (None, base_folders.get(id)) for folders in other_folders):
@@ -283,6 +283,8 @@ def check_same_event(earlier_result: AppendResult, bodies: Sequence[EventBody]) 
         )
 
 
-def _hash_key(request: str | None) -> str | None:
+def _hash_key(idempotency_key: str | None) -> str | None:
     """Return the digest under which an idempotency key is stored."""
-    return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest() if request else None
+    if not idempotency_key:
+        return None
+    return hashlib.sha256(idempotency_key.encode("utf-8", "surrogatepass")).hexdigest()

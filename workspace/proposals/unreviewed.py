@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from workspace.config.tables import Protection
-    from workspace.git.objects import TreeEntry
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import Snapshot
 

@@ -253,9 +253,9 @@ class Overlay:
         names = {other.name for other in self.snapshot.git.tree(tree)} if tree else set()
         for path, document in self._documents.items():
             if path.startswith(prefix):
-                name, _, rest = path.removeprefix(prefix).partition("/")
+                name, _, path_below = path.removeprefix(prefix).partition("/")
                 if document is not None:
                     names.add(name)
-                elif not rest:
+                elif not path_below:
                     names.discard(name)
         return names

@@ -149,10 +149,10 @@ def _may_be_walkthrough(snapshot: Snapshot, path: str, blob: str) -> bool:
     """Return False if a document is not a walkthrough, without parsing the document."""
     if snapshot.manifests and WALKTHROUGH_TYPE in snapshot.taxonomy.manifest_values(path).get("type", ()):
         return True
-    return _candidate_cache.get(blob, _has_type_in_front_matter, snapshot, path, blob)
+    return _candidate_cache.get(blob, _may_have_type_in_front_matter, snapshot, path, blob)
 
 
-def _has_type_in_front_matter(snapshot: Snapshot, path: str, blob: str) -> bool:
+def _may_have_type_in_front_matter(snapshot: Snapshot, path: str, blob: str) -> bool:
     """Return False if the front matter of a blob does not have the value `walkthrough`.
 
     YAML can write the letters of a value differently only with backslashes, in double quotes. Raises

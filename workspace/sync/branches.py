@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workspace.branch import Branch
-    from workspace.errors import WorkspaceError
     from workspace.git.reader import GitReader
 
 

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from workspace.git.remotes.credentials import Access
     from workspace.git.remotes.exchange import Progress
     from workspace.merge.conflict import Resolution, UnitId
-    from workspace.merge.trees import FileConflict, Merge, Resolutions
+    from workspace.merge.trees import Merge, Resolutions
     from workspace.proposals.unreviewed import UnreviewedChange
     from workspace.snapshot.snapshot import Snapshot
 

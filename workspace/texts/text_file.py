@@ -17,7 +17,7 @@ from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.git.objects import LINK_MODE
-from workspace.paths import CONTROL, InvalidPath
+from workspace.paths import UNPRINTABLE_CHARACTER, InvalidPath
 from workspace.snapshot.snapshot import DocumentNotFound, check_lfs_pointer, shorten_path
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def normalize_path(snapshot: Snapshot, path: str) -> str:
     """
     if not path.strip():
         raise InvalidPath("", "it is empty")
-    if CONTROL.search(path):
+    if UNPRINTABLE_CHARACTER.search(path):
         raise InvalidPath("", "it contains a control character")
     if not path.startswith(("/", "~")) and path[1:3] not in (":\\", ":/"):
         return path.removeprefix("./")

@@ -89,7 +89,7 @@ class WriteResult:
 class WriteRequest:
     """The operations of one call, and the texts that its caller has read.
 
-    The fields are the parameters of `Workspace.write`; `keyed_request` is its `request`. With `skip_policy`,
+    Most fields are the parameters of `Workspace.write`. With `skip_policy`,
     a dry run is not checked against the policy and the guards. `check_new_request` is called for a keyed
     request that no commit has recorded, if the branch has protected paths and is not a proposal's. It may
     raise an error to refuse the request.

@@ -138,7 +138,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
             client=actor.client,
             message=message,
             base_commit=base_text.commit,
-            request=idempotent_request,
+            keyed_request=idempotent_request,
             person=actor.person,
         )
         _raise_step_error(result)
@@ -149,7 +149,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
             mode=BatchMode.ALL,
             message=message,
             base_commit=base_text.commit,
-            request=idempotent_request,
+            keyed_request=idempotent_request,
         )
         _raise_step_error(outcome.result)
         if outcome.proposal is None:

@@ -86,7 +86,7 @@ def write(
             tool="edit_document",
             client="faults",
             base_commit=base,
-            request=request,
+            keyed_request=request,
         )
     except WorkspaceError as error:
         return _describe_error(error)

@@ -29,7 +29,7 @@ def append_events(path: Path, arm: Callable[[], None], *, durable: bool = False)
             author,
             tool="create_proposal",
             client="faults",
-            request="a key",
+            idempotency_key="a key",
             now=lambda: noon,
         )
     except WorkspaceError as error:

@@ -72,10 +72,14 @@ def _run_action(
             proposal_actions.open("Say more", "Why.", AGENT_ACTOR, submit=True, key=KEY)
         case "write":
             proposal_actions.open_branch(PROPOSAL_ID).write(
-                operations, mode=BatchMode.EACH, tool="edit_document", client="an agent", request=request
+                operations,
+                mode=BatchMode.EACH,
+                tool="edit_document",
+                client="an agent",
+                keyed_request=request,
             )
         case "propose":
-            proposal_actions.propose(operations, AGENT_ACTOR, mode=BatchMode.EACH, request=request)
+            proposal_actions.propose(operations, AGENT_ACTOR, mode=BatchMode.EACH, keyed_request=request)
         case "comment":
             proposal_actions.comment(
                 PROPOSAL_ID, AGENT_ACTOR, "Why?", file="specs/api.md", slug="calls", key=KEY

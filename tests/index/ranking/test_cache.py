@@ -16,7 +16,7 @@ def test_least_recently_used_arrays_are_evicted_by_bytes() -> None:
 
     for name in ("a", "b", "a", "c", "a", "c", "b"):
         cache.get(name, compute, name)
-        assert cache.size <= 250_000
+        assert cache.total_weight <= 250_000
     assert computed_names == ["a", "b", "c", "b"]
 
 
@@ -31,4 +31,4 @@ def test_array_over_the_limit_is_returned_and_not_cached() -> None:
     cache = ArrayCache(limit=10_000)
     for _ in range(2):
         assert len(cache.get("large", np.zeros, 100_000)) == 100_000
-        assert cache.size == 0
+        assert cache.total_weight == 0

@@ -112,7 +112,7 @@ def test_trusted_token_has_same_key(tokens: Tokens, folder: Path) -> None:
     with pytest.raises(TokenExists):
         other_tokens.trust("docyard_ana_" + "0" * 48, "Ana", "ana@example.org")
     for invalid_secret in ("docyard_ana_short", "0" * 48, f"docyard_ANA_{'0' * 48}", secret + "\n"):
-        with pytest.raises(InvalidToken):
+        with pytest.raises(InvalidToken, match="the text is not a token"):
             other_tokens.trust(invalid_secret, "Ana", "ana@example.org")
 
 

@@ -68,7 +68,7 @@ class EventWriter:
         by: Author = GIT_AUTHOR,
         proposal: str = PROPOSAL_ID,
         seen: Discussion | None = None,
-        request: str | None = None,
+        idempotency_key: str | None = None,
         now: Callable[[], datetime] | None = None,
     ) -> AppendResult:
         """Append events to a proposal as an author, at the time of the clock if `now` is not given."""
@@ -79,7 +79,7 @@ class EventWriter:
             tool="update_proposal",
             client="tests",
             seen_discussion=seen,
-            request=request,
+            idempotency_key=idempotency_key,
             now=now or self.read_clock,
         )
 

@@ -107,14 +107,14 @@ def test_invalid_events_are_refused(repo: Repo, writer: EventWriter) -> None:
 
 def test_retry_with_same_key_appends_once(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening())
-    first_result = writer.append(Commented("Why?"), request="key-1")
-    retry_result = writer.append(Commented("Why?"), request="key-1")
+    first_result = writer.append(Commented("Why?"), idempotency_key="key-1")
+    retry_result = writer.append(Commented("Why?"), idempotency_key="key-1")
     assert retry_result == (first_result.commit, first_result.events, True)
-    assert writer.append(Commented(" Why?\r\n"), request="key-1").is_repeat
-    assert not writer.append(Commented("Why?"), request="key-2").is_repeat
+    assert writer.append(Commented(" Why?\r\n"), idempotency_key="key-1").is_repeat
+    assert not writer.append(Commented("Why?"), idempotency_key="key-2").is_repeat
     assert len(writer.events()) == 3
     with pytest.raises(KeyReused):
-        writer.append(Closed(), request="key-1")
+        writer.append(Closed(), idempotency_key="key-1")
 
 
 def test_parallel_events_are_both_preserved(writer: EventWriter) -> None:

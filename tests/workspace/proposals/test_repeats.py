@@ -19,11 +19,13 @@ def test_repeated_event_with_a_reply_is_preserved(tmp_path: Path) -> None:
     first_writer.append(make_opening())
     repo.git("clone", "-q", "--mirror", ".", str(tmp_path / "two"))
     second_writer = EventWriter(tmp_path / "two", NOON.replace(hour=13))
-    first_writer.append(Commented("And when?", commit="1" * 40), by=FORGE_AUTHOR, request=IDEMPOTENCY_KEY)
+    first_writer.append(
+        Commented("And when?", commit="1" * 40), by=FORGE_AUTHOR, idempotency_key=IDEMPOTENCY_KEY
+    )
     repeated_event = second_writer.append(
-        Commented("And when?", commit="2" * 40), by=FORGE_AUTHOR, request=IDEMPOTENCY_KEY
+        Commented("And when?", commit="2" * 40), by=FORGE_AUTHOR, idempotency_key=IDEMPOTENCY_KEY
     ).events[0]
-    second_writer.append(Commented("And when?"), by=FORGE_AUTHOR, request="github comment 102")
+    second_writer.append(Commented("And when?"), by=FORGE_AUTHOR, idempotency_key="github comment 102")
     second_writer.append(Commented("Soon.", reply_to=repeated_event.id))
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
     first_writer.log.merge_commit(
@@ -41,7 +43,7 @@ def test_repeated_event_without_a_reply_is_read_once(tmp_path: Path) -> None:
     repo.git("clone", "-q", "--mirror", ".", str(tmp_path / "two"))
     second_writer = EventWriter(tmp_path / "two", NOON.replace(hour=13))
     for writer, commit in ((first_writer, "1" * 40), (second_writer, "2" * 40)):
-        writer.append(Commented("And when?", commit=commit), by=FORGE_AUTHOR, request=IDEMPOTENCY_KEY)
+        writer.append(Commented("And when?", commit=commit), by=FORGE_AUTHOR, idempotency_key=IDEMPOTENCY_KEY)
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
     first_writer.log.merge_commit(
         repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0)

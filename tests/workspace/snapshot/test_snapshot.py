@@ -147,7 +147,7 @@ def test_document_cache_is_bounded_by_bytes(repo: Repo) -> None:
     last_document = snapshot.document("9.md")
     snapshot.document("big.md")
     assert snapshot.document("9.md") is last_document
-    assert cache._documents.size <= 50_000
+    assert cache._documents.total_weight <= 50_000
 
 
 LANGUAGE_KEY = "[taxonomy.language]\n"

@@ -54,7 +54,7 @@ def write_batch(
         "mode": BatchMode.EACH,
         "tool": "edit_document",
         "client": "agent",
-        "request": request,
+        "keyed_request": request,
     } | options
     return workspace.write(operations, **options)
 
@@ -246,7 +246,7 @@ def test_key_committed_by_another_process_after_the_plan_makes_no_second_commit(
     )
     late_task = TaskAfterConcurrentWrite(file=ADD_TASK.file, slug=ADD_TASK.slug, title=ADD_TASK.title)
     result = open_workspace(repo).write(
-        [late_task], mode=BatchMode.EACH, tool="edit_document", client="agent", request=request
+        [late_task], mode=BatchMode.EACH, tool="edit_document", client="agent", keyed_request=request
     )
     [first_result] = first_results
     assert first_result.is_committed

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from workspace.branch import Branch
     from workspace.edits.operation import Operation
-    from workspace.errors import WorkspaceError
     from workspace.git.trees import WholeEntry
     from workspace.proposals.actions.discuss import RelayedEvent
     from workspace.proposals.actions.merge_gate import MergeRequirements
@@ -104,7 +103,7 @@ class ProposalActions:
         dry_run: bool = False,
         base_commit: str | None = None,
         seen_texts: SeenTexts | None = None,
-        request: KeyedRequest | None = None,
+        keyed_request: KeyedRequest | None = None,
         new_proposal: NewProposal | None = None,
     ) -> ProposedWrite:
         """Write operations to a new proposal, named by the caller or by the commit message of the write.
@@ -122,7 +121,7 @@ class ProposalActions:
             dry_run=dry_run,
             base_commit=base_commit,
             seen_texts=seen_texts,
-            keyed_request=request,
+            keyed_request=keyed_request,
             check_new_request=None,  # the target is a proposal
             person=actor.person,
         )

@@ -38,10 +38,9 @@ from workspace.snapshot.snapshot import DocumentNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from workspace.proposals.actions.repository import Actor, ProposalRepository
+    from workspace.proposals.actions.repository import ProposalRepository
     from workspace.proposals.event_log import AppendResult
-    from workspace.proposals.events import Closed, Commented, EventBody, Reopened
-    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.events import EventBody
 
 
 class ProposalMoved(WorkspaceError):

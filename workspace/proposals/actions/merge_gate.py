@@ -23,13 +23,12 @@ from workspace.proposals.review.changes import list_merge_changes
 from workspace.proposals.unreviewed import find_unreviewed_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from workspace.merge.trees import Merge
     from workspace.policy.protection import GoverningRule
     from workspace.policy.tokens import Keyring, Person
     from workspace.proposals.actions.repository import ProposalRepository
-    from workspace.proposals.approvals import VoidReason
     from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges

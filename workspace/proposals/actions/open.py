@@ -247,10 +247,10 @@ def _describe_call(call: WriteRequest, planned_result: WriteResult) -> tuple[str
     summary, details = summarize_operations(
         planned_result.plan.summaries, paths=sorted(planned_result.changes), message=call.message
     )
-    subject, _, rest = summary.partition("\n")
+    subject, _, remaining_text = summary.partition("\n")
     title = join_lines(subject)
     if len(title) > MAX_TITLE_CHARACTERS:
-        rest = f"…{title[MAX_TITLE_CHARACTERS - 1 :]}\n\n{rest}"
+        remaining_text = f"…{title[MAX_TITLE_CHARACTERS - 1 :]}\n\n{remaining_text}"
         title = f"{title[: MAX_TITLE_CHARACTERS - 1]}…"
-    body = "\n\n".join(part for part in (rest.strip(), details) if part)
+    body = "\n\n".join(part for part in (remaining_text.strip(), details) if part)
     return title or _DEFAULT_TITLE, remove_controls(body)[:_MAX_DESCRIPTION_CHARACTERS]

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from workspace.merge.trees import Merge
     from workspace.policy.tokens import Person
     from workspace.proposals.events import Event, EventBody
-    from workspace.proposals.proposal import Proposal
     from workspace.writing.write import WriteResult
 
 
@@ -82,7 +81,7 @@ class ProposalRepository:
                 actor.event_author,
                 tool=actor.tool,
                 client=actor.client,
-                request=key,
+                idempotency_key=key,
                 confirm=(lambda: confirm(self.find(id))) if confirm is not None else check,
             )
         note_commit(append_result.commit, proposal=id)

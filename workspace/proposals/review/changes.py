@@ -290,10 +290,10 @@ MAX_LISTED_COMMITS = 100
 
 
 class ProposedCommit(NamedTuple):
-    """A commit in a proposal's first-parent history; `is_refresh` is True for any merge commit."""
+    """A commit in a proposal's first-parent history; `is_merge` is True for a merge, such as a refresh."""
 
     info: CommitInfo
-    is_refresh: bool
+    is_merge: bool
 
 
 def list_proposed_commits(

@@ -247,8 +247,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
 """The rules of `docyard validate` that each check runs."""
 
 MAX_DOCUMENTS = 2_000
+"""The maximum numbers of changed documents, and of other documents that may link to removed files."""
+
 MAX_BYTES = 64_000_000
-"""The maximum number of bytes that one run reads. A larger merge is not checked, and passes no check."""
+"""The maximum size of all changed documents. A larger merge is not checked, and passes no check."""
 
 
 def check_merge(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:

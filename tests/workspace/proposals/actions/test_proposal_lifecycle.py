@@ -341,10 +341,10 @@ def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) ->
     operations = [make_append("One.", "specs/api.md", "calls")]
 
     def write_directly() -> None:
-        setup.workspace.write(operations, mode=BatchMode.EACH, tool="t", client="c", request=request)
+        setup.workspace.write(operations, mode=BatchMode.EACH, tool="t", client="c", keyed_request=request)
 
     first_result = setup.proposal_actions.propose(
-        operations, AGENT_ACTOR, mode=BatchMode.EACH, request=request
+        operations, AGENT_ACTOR, mode=BatchMode.EACH, keyed_request=request
     )
     assert first_result.proposal is not None
     for _ in range(2):
@@ -352,7 +352,7 @@ def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) ->
             write_directly()
         assert error_info.value.paths == ("specs/api.md",)
         retry_result = setup.proposal_actions.propose(
-            operations, AGENT_ACTOR, mode=BatchMode.EACH, request=request
+            operations, AGENT_ACTOR, mode=BatchMode.EACH, keyed_request=request
         )
         assert retry_result.proposal is not None
         assert (retry_result.proposal.id, retry_result.result.commit) == (
@@ -366,5 +366,7 @@ def test_retry_of_redirected_write_returns_its_proposal(setup: ProposalSetup) ->
             setup.proposal_actions.merge(retry_result.proposal.id, setup.person())
     other_request = KeyedRequest("key", compute_call_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
-        setup.proposal_actions.propose(operations, AGENT_ACTOR, mode=BatchMode.EACH, request=other_request)
+        setup.proposal_actions.propose(
+            operations, AGENT_ACTOR, mode=BatchMode.EACH, keyed_request=other_request
+        )
     assert len(setup.proposal_actions.list_all()) == 1
