@@ -68,7 +68,7 @@ class MemorySampler:
         while True:
             pids = list(_list_process_tree(self._pid))
             # A sum of resident pages is cheap; proportional sizes need page tables, which slows the process.
-            if sum(map(_read_resident_mb, pids)) > self.peak_mb:
+            if sum(map(read_resident_mb, pids)) > self.peak_mb:
                 self.peak_mb = max(self.peak_mb, sum(map(_read_proportional_mb, pids)))
             if self._stop.wait(_SAMPLE_INTERVAL_S):
                 return
@@ -80,9 +80,12 @@ def _list_process_tree(pid: int) -> Iterator[int]:
         yield from _list_process_tree(child)
 
 
-def _read_resident_mb(pid: int) -> float:
+def read_resident_mb(pid: int | None = None) -> float:
+    """Return the resident memory of a process in MB; 0 without proc(5). The default is this process."""
     try:
-        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+        return (
+            int((_PROC / str(pid or "self") / "statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+        )
     except (OSError, IndexError):
         return 0.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -253,6 +253,52 @@ def _measure_artifact(bench: BenchmarkContext) -> Results:
     return {"artifact": build | medians | {"equal_list_count": list_count}}
 
 
+def _measure_vectors(bench: BenchmarkContext) -> Results:
+    """Measure searches with and without vectors in alternating processes, and builds with `hash`.
+
+    Return medians of a few processes.
+    """
+    disk = bench.measure("search.vectors_on_disk")
+    query_sets = bench.draw_query_sets()
+    queries = {"queries": query_sets.queries, "warm_up": query_sets.warm_up}
+    runs: dict[bool, list[Results]] = {False: [], True: []}
+    for _ in range(BUILD_COUNT):
+        for with_vectors, results in runs.items():
+            results.append(bench.measure("search.vectors", **queries, with_vectors=with_vectors))
+    builds = [_measure_hash_builds(bench, bench.home / f"hash-{number}") for number in range(BUILD_COUNT)]
+    words, hybrid = (_compute_medians(runs[with_vectors]) for with_vectors in (False, True))
+    return {
+        "vectors": {
+            "words": words,
+            "hybrid": hybrid,
+            "added_resident_mb": hybrid["resident_mb"] - words["resident_mb"],
+            "section_bytes": disk["bytes"] / disk["sections"],
+            "hash": _compute_medians(builds),
+        }
+    }
+
+
+def _measure_hash_builds(bench: BenchmarkContext, folder: Path) -> Results:
+    """Measure builds with and without the vectors of `hash`, and the ratio of the time that they add."""
+    folder.mkdir()
+    index, artifact, artifact_with_vectors = (
+        bench.measure("search.hash_builds", folder=folder / build, build=build)
+        for build in ("index", "artifact", "artifact_with_vectors")
+    )
+    return {
+        "rebuild_s": index["rebuild_s"],
+        "embed_s": index["embed_s"],
+        "index_ratio": index["embed_s"] / index["rebuild_s"],
+        "artifact_s": artifact["seconds"],
+        "artifact_with_vectors_s": artifact_with_vectors["seconds"],
+        "artifact_ratio": artifact_with_vectors["seconds"] / artifact["seconds"] - 1,
+    }
+
+
+def _compute_medians(runs: Sequence[Results]) -> Results:
+    return {key: median(run[key] for run in runs) for key in runs[0]}
+
+
 def _measure_git(bench: BenchmarkContext) -> Results:
     return {"git": measure("git.commits", bench.home, folder=bench.home, count=EDIT_COUNT)}
 
@@ -280,6 +326,7 @@ STAGES: Mapping[str, tuple[str, Callable[[BenchmarkContext], Results]]] = {
     "round_trips": ("Round trips over stdio", _measure_round_trips),
     "first_queries": ("First runs of queries", _measure_first_queries),
     "sources": ("Many sources", _measure_sources),
+    "vectors": ("Search by meaning", _measure_vectors),
     "edits": ("Edits", _measure_edits),
     "links": ("The link graph", _measure_links),
     "fast_readers": ("Fast readers", _measure_fast_readers),

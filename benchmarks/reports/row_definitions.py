@@ -395,6 +395,50 @@ SOURCES = (
     ),
 )
 
+VECTORS = (
+    RowDefinition(
+        "hybrid search in the process, first run, p50",
+        "ms",
+        make_value_reader("vectors", "hybrid", "p50_ms"),
+        (30.0, 30.0),
+    ),
+    RowDefinition("  by words alone", "ms", make_value_reader("vectors", "words", "p50_ms")),
+    RowDefinition(
+        "hybrid search in the process, first run, p95",
+        "ms",
+        make_value_reader("vectors", "hybrid", "p95_ms"),
+        (50.0, 50.0),
+    ),
+    RowDefinition("  by words alone", "ms", make_value_reader("vectors", "words", "p95_ms")),
+    RowDefinition(
+        "resident memory that vectors add",
+        "MB",
+        make_value_reader("vectors", "added_resident_mb"),
+        (150.0, 150.0),
+    ),
+    RowDefinition(
+        "bytes of vectors on disk for each section", "bytes", make_value_reader("vectors", "section_bytes")
+    ),
+    RowDefinition(
+        "time that `hash` adds to an index rebuild",
+        "x",
+        make_value_reader("vectors", "hash", "index_ratio"),
+        (0.3, 0.3),
+    ),
+    RowDefinition("  index rebuild", "s", make_value_reader("vectors", "hash", "rebuild_s")),
+    RowDefinition("  embedding", "s", make_value_reader("vectors", "hash", "embed_s")),
+    RowDefinition(
+        "time that `hash` adds to the build of an artifact",
+        "x",
+        make_value_reader("vectors", "hash", "artifact_ratio"),
+        (0.3, 0.3),
+    ),
+    RowDefinition("  artifact without vectors", "s", make_value_reader("vectors", "hash", "artifact_s")),
+    RowDefinition(
+        "  artifact with vectors", "s", make_value_reader("vectors", "hash", "artifact_with_vectors_s")
+    ),
+)
+
 ARTIFACTS = (
     RowDefinition(
         "artifact opened with its key, new process",
@@ -445,5 +489,6 @@ GROUPS = {
     "Fast readers": FAST_READERS,
     "Serving": SERVING,
     "Many sources": SOURCES,
+    "Search by meaning": VECTORS,
     "Artifacts": ARTIFACTS,
 }

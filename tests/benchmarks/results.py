@@ -52,6 +52,20 @@ def make_complete_results() -> dict[str, Any]:
             "start_s": 1.5,
             "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
         },
+        "vectors": {
+            "words": times,
+            "hybrid": times,
+            "added_resident_mb": 10.0,
+            "section_bytes": 1_200.0,
+            "hash": {
+                "rebuild_s": 1.0,
+                "embed_s": 0.2,
+                "index_ratio": 0.2,
+                "artifact_s": 1.0,
+                "artifact_with_vectors_s": 1.2,
+                "artifact_ratio": 0.2,
+            },
+        },
         "edits": {
             "edit_and_search": times,
             "commit": times,
