@@ -71,9 +71,9 @@ def collect_checked_files(folder: Path, ref: str | None, staged: bool) -> Checke
     return CheckedFiles(list_commit(git, commit), root, git, commit, f"commit {commit[:12]}")
 
 
-def find_commit(git: GitReader, name: str) -> str:
+def find_commit(git: GitReader, ref: str) -> str:
     """Return the commit of a ref; a date selects from HEAD's history. Raises the errors of `resolve_ref`."""
-    return resolve_ref(git, name, git.head().commit)
+    return resolve_ref(git, ref, git.head().commit)
 
 
 def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
@@ -86,27 +86,29 @@ def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
     return find_merge_base(git, start, end) or start if end else start
 
 
-def select_documents(checked_files: CheckedFiles, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
-    """Return the documents at or below the given names; all documents if `names` is empty.
+def select_documents(
+    checked_files: CheckedFiles, folder: Path, requested_paths: Sequence[Path]
+) -> tuple[str, ...]:
+    """Return the documents at or below the requested paths; all documents if there are none.
 
-    A file that is not a document is skipped: hooks pass every Markdown file. Raises CommandError for a name
+    A file that is not a document is skipped: hooks pass every Markdown file. Raises CommandError for a path
     that matches nothing.
     """
     documents = checked_files.files.documents
-    if not names:
+    if not requested_paths:
         return documents
-    # The folder is resolved once, because a hook may pass thousands of names.
+    # The folder is resolved once, because a hook may pass thousands of paths.
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
     selected_paths: set[str] = set()
-    for name in names:
-        path = to_repository_path(checked_files.root, folders, name)
+    for requested_path in requested_paths:
+        path = to_repository_path(checked_files.root, folders, requested_path)
         matches = _select_at_path(documents, path) if path is not None else ()
         if (
             not matches
             and path not in checked_files.files.paths
             and path not in checked_files.files.opaque_paths
         ):
-            label = str(name)[:200] if str(name).isprintable() else "a path"
+            label = str(requested_path)[:200] if str(requested_path).isprintable() else "a path"
             raise CommandError(
                 f"there is no document at '{label}' in {checked_files.origin}",
                 fix="Name a .md file or a folder with .md files that Git does not ignore and that `root` and "
@@ -127,7 +129,7 @@ def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
     return documents[bisect_left(documents, f"{path}/") : bisect_left(documents, f"{path}0")]
 
 
-Progress = Callable[[float, float | None, str | None], None]
+ReportProgress = Callable[[float, float | None, str | None], None]
 DocumentBlock = tuple[int, int]
 """The positions [first, end) of consecutive documents."""
 
@@ -149,7 +151,7 @@ def process_in_blocks(
     paths: Sequence[str],
     label: str,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> list[T]:
     """Return the results of all blocks of documents, in any order. `label` names the work for `progress`.
 
@@ -191,7 +193,10 @@ def _choose_process_count(document_count: int) -> int:
 
 
 def collect_findings(
-    validator: Validator, paths: Sequence[str], jobs: int | None = None, progress: Progress | None = None
+    validator: Validator,
+    paths: Sequence[str],
+    jobs: int | None = None,
+    progress: ReportProgress | None = None,
 ) -> list[Finding]:
     """Return the findings in some documents, in order of paths and positions.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from docyard.terminal.console import Progress
+    from docyard.terminal.console import ReportProgress
     from workspace.edits.operation import Operation
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
@@ -57,17 +57,18 @@ class FixOutcome(NamedTuple):
 class FixRequest:
     """The documents to fix and the rules to apply.
 
-    If `names` is empty, all documents are fixed. If `rules` is None, all active rules with safe fixes apply.
+    If `selected_paths` is empty, all documents are fixed. If `rules` is None, all active rules with safe
+    fixes apply.
     """
 
     workspace: Workspace
     folder: Path
-    names: Sequence[Path]
+    selected_paths: Sequence[Path]
     rules: frozenset[str] | None
 
     def select_documents(self, checked_files: CheckedFiles) -> tuple[str, ...]:
-        """Return the selected documents. Raises CommandError if a name matches nothing."""
-        return select_documents(checked_files, self.folder, self.names)
+        """Return the selected documents. Raises CommandError if a path matches nothing."""
+        return select_documents(checked_files, self.folder, self.selected_paths)
 
 
 def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | None:
@@ -77,14 +78,14 @@ def select_rules(rules: Sequence[str], *, anchors: bool) -> frozenset[str] | Non
 
 
 def preview_fixes(
-    request: FixRequest, *, staged: bool, ref: str | None, progress: Progress | None
+    request: FixRequest, *, staged: bool, ref: str | None, progress: ReportProgress | None
 ) -> FixOutcome:
     """Return the fixes for the work tree, Git's index, or a commit, without writing them."""
     checked_files = collect_checked_files(request.folder, ref, staged)
     return _fix_in_memory(request, checked_files, progress)
 
 
-def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
+def write_fixes(request: FixRequest, progress: ReportProgress | None) -> FixOutcome:
     """Fix the files of the work tree in place."""
     root = request.workspace.git.worktree
     if root is None:
@@ -105,17 +106,18 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     )
 
 
-def commit_fixes(request: FixRequest, message: str | None, progress: Progress | None) -> FixOutcome:
+def commit_fixes(request: FixRequest, message: str | None, progress: ReportProgress | None) -> FixOutcome:
     """Fix the documents of the served branch in one commit, or in a proposal if the policy requires it.
 
-    Raises the errors of `Workspace.write` and `ProposalActions.propose`.
+    Raises CommandError if a selected path matches nothing, and the errors of `Workspace.write` and
+    `ProposalActions.propose`.
     """
     git = request.workspace.git
     tip = request.workspace.tip()
     if tip is None:
         return FixOutcome(uncommitted_count=_count_uncommitted(request, ()))
     paths: tuple[str, ...] = ()
-    if request.names:
+    if request.selected_paths:
         root = (git.worktree or git.git_dir).resolve()
         checked_files = CheckedFiles(list_commit(git, tip), root, git, tip, "the commit")
         paths = request.select_documents(checked_files)
@@ -170,7 +172,9 @@ def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
     )
 
 
-def _fix_in_memory(request: FixRequest, checked_files: CheckedFiles, progress: Progress | None) -> FixOutcome:
+def _fix_in_memory(
+    request: FixRequest, checked_files: CheckedFiles, progress: ReportProgress | None
+) -> FixOutcome:
     snapshot = request.workspace.snapshot(checked_files.commit)
     paths = request.select_documents(checked_files)
     results = _fix_documents(request, checked_files.files, snapshot, paths, progress)
@@ -178,7 +182,11 @@ def _fix_in_memory(request: FixRequest, checked_files: CheckedFiles, progress: P
 
 
 def _fix_documents(
-    request: FixRequest, files: FileSet, snapshot: Snapshot, paths: Sequence[str], progress: Progress | None
+    request: FixRequest,
+    files: FileSet,
+    snapshot: Snapshot,
+    paths: Sequence[str],
+    progress: ReportProgress | None,
 ) -> Sequence[FixResult]:
     """Return the fixes in order of paths; `snapshot` is the commit that the files are based on."""
     selection = RuleSelection(files.config.validation, request.rules)

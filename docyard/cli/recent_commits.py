@@ -10,7 +10,7 @@ from workspace.git import trees
 from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
-    from docyard.terminal.console import Progress
+    from docyard.terminal.console import ReportProgress
     from workspace.git.objects import Commit
     from workspace.history.commits import CommitInfo
     from workspace.snapshot.snapshot import Snapshot
@@ -40,7 +40,7 @@ class RecentCommits:
     `unreadable_commits` lists the commits that cannot be read; `has_ended` is true at the end of the walk.
     """
 
-    def __init__(self, snapshot: Snapshot, progress: Progress | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, progress: ReportProgress | None = None) -> None:
         self._snapshot, self._git = snapshot, snapshot.git
         self._progress = progress
         self._queue: list[tuple[int, int, Commit]] = []

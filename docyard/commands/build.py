@@ -92,7 +92,7 @@ def command(
         raise click.BadParameter("the folder does not exist", param_hint="DIR")
     artifact_folder = find_folder(out)
     key = _load_key(find_folder(key_file), artifact_folder) if key_file else None
-    provider = options.read_embedding().provider
+    provider = options.read_embedding_options().provider
     start_time = time.monotonic()
     warnings: list[str] = []
     contents = _read_contents(documents_folder, ref, include, exclude, warnings)
@@ -143,13 +143,13 @@ def _read_contents(
         raise CommandError("the repository has no commit yet", fix="Commit the documents first.")
     contents = read_commit_contents(git, commit, Workspace(git).repository_name, content_filter)
     if ref is None and (
-        uncommitted_paths := _list_uncommitted(git.list_uncommitted(), contents, content_filter)
+        uncommitted_paths := _select_included(git.list_uncommitted(), contents, content_filter)
     ):
         warnings.append(f"uncommitted changes are not in the artifact: {format_list(uncommitted_paths)}")
     return contents
 
 
-def _list_uncommitted(paths: tuple[str, ...], contents: Contents, content_filter: ContentFilter) -> list[str]:
+def _select_included(paths: tuple[str, ...], contents: Contents, content_filter: ContentFilter) -> list[str]:
     config = contents.config
     return [path for path in paths if config.is_document(path) and content_filter.includes(path, config.root)]
 

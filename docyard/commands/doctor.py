@@ -78,7 +78,7 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
 
 
 def list_findings(
-    folder: Path, branch: str | None, progress: console.Progress | None = None
+    folder: Path, branch: str | None, progress: console.ReportProgress | None = None
 ) -> list[Finding]:
     """Return every finding once, even if several checks report the same damage."""
     return list(dict.fromkeys(check_all(folder, branch, progress)))
@@ -114,7 +114,7 @@ def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding]
 
 
 def check_all(
-    folder: Path, branch: str | None, progress: console.Progress | None = None
+    folder: Path, branch: str | None, progress: console.ReportProgress | None = None
 ) -> Iterator[Finding]:
     """Yield every finding, in the order repository, proposals, remote, index, environment."""
     from docyard.doctor.environment import check_repository_state

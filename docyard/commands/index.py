@@ -141,7 +141,7 @@ def embed(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """
     from index.service import SearchIndex
 
-    embedding = options.read_embedding()
+    embedding = options.read_embedding_options()
     if embedding.provider is None:
         raise click.UsageError("name the provider of vectors with --embedding-provider")
     index = SearchIndex(open_workspace(repo, branch), embedding=embedding)

@@ -80,7 +80,7 @@ def _is_broken(link: DocumentLink) -> bool:
     return link.is_broken or link.status is LinkStatus.OUTSIDE
 
 
-def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[DocumentLink]:
+def _iterate_all_links(snapshot: Snapshot, progress: console.ReportProgress | None) -> Iterator[DocumentLink]:
     """Yield the links of every readable document; print a notice for each unreadable document."""
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.errors import WorkspaceError

@@ -106,7 +106,7 @@ def _read_history(
     address: str,
     folder: Path,
     limit: int,
-    progress: console.Progress | None,
+    progress: console.ReportProgress | None,
 ) -> AddressHistory:
     """Return the changes of a current or former address. Raises DocumentNotFound and SectionNotFound."""
     from workspace.document.addresses import SectionNotFound
@@ -132,7 +132,7 @@ def _read_pages(
     snapshot: Snapshot,
     target: ResolvedAddress,
     limit: int,
-    progress: console.Progress | None,
+    progress: console.ReportProgress | None,
 ) -> AddressHistory:
     changes: list[CommitChange] = []
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the function that opens the index that they select."""
+"""Options that several commands share, and functions that read them or open the index that they select."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _SinglePath(click.Path):
         return (rv,)
 
 
-def _reject_repeated(
+def _reject_repeated_repository(
     context: click.Context, parameter: click.Parameter, values: Sequence[Path]
 ) -> Path | None:
-    """Return the value of an option. Raises UsageError if the option is repeated, which is ambiguous."""
+    """Return the path of the repository. Raises UsageError if the option is repeated."""
     if len(values) > 1:
         raise click.UsageError(
             f"{' / '.join(parameter.opts)} is given {len(values)} times, but a command reads one repository"
@@ -47,7 +47,7 @@ def repository(command: F) -> F:
         metavar="PATH",
         type=_SinglePath(path_type=Path),
         multiple=True,
-        callback=_reject_repeated,
+        callback=_reject_repeated_repository,
         envvar=environment.REPOSITORY,
         show_envvar=True,
         help="The repository, or a folder in it. [default: the current folder]",
@@ -94,13 +94,14 @@ def artifact(command: F) -> F:
 
 
 def embedding(command: F) -> F:
-    """Add the options of the provider of vectors, which `read_embedding` reads."""
+    """Add the options of the provider of vectors, which `read_embedding_options` reads."""
     for option in reversed(_EMBEDDING_OPTIONS):
         command = option(command)
     return command
 
 
-def _store(context: click.Context, parameter: click.Parameter, value: object) -> None:
+def _store_embedding_option(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Store the value for `read_embedding_options`, so that commands need no parameter for it."""
     context.meta[f"{__name__}.{parameter.name}"] = value
 
 
@@ -111,7 +112,7 @@ def _make_embedding_option(name: str, variable: str, **attributes: Any) -> Calla
         envvar=variable,
         show_envvar=True,
         expose_value=False,
-        callback=_store,
+        callback=_store_embedding_option,
         **attributes,
     )
 
@@ -156,14 +157,15 @@ _EMBEDDING_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
 )
 
-_COMMAND_TIMEOUT_S = 10.0
+_COMMAND_QUESTION_TIMEOUT_S = 10.0
 
 
-def read_embedding(*, in_background: bool = False, provider: str | None = None) -> EmbeddingOptions:
-    """Return the provider that the options name. Raises UsageError if they contradict each other.
+def read_embedding_options(*, in_background: bool = False, provider: str | None = None) -> EmbeddingOptions:
+    """Return the provider of vectors that the options name. Raises UsageError if they are invalid.
 
-    `provider` replaces the name of the provider; options that it does not take are then ignored. A
-    command waits longer for a vector than a server, which embeds sections `in_background`.
+    `provider` replaces the name of the provider; the options for the model, the URL and the dimensions then
+    apply only to `http`. A command waits longer for a vector than a server, which
+    embeds sections `in_background`.
     """
     from docyard.embedding.errors import InvalidProvider
     from docyard.embedding.provider import ProviderOptions, create_embedder
@@ -193,7 +195,7 @@ def read_embedding(*, in_background: bool = False, provider: str | None = None) 
         return EmbeddingOptions()
     from index.vectors.provider import QUESTION_TIMEOUT_S, Provider
 
-    timeout_s = values["timeout"] or (QUESTION_TIMEOUT_S if in_background else _COMMAND_TIMEOUT_S)
+    timeout_s = values["timeout"] or (QUESTION_TIMEOUT_S if in_background else _COMMAND_QUESTION_TIMEOUT_S)
     return EmbeddingOptions(Provider(embedder, timeout_s), in_background)
 
 
@@ -216,7 +218,7 @@ def open_index(
     if artifact is None:
         if key is not None:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
-        return SearchIndex(open_workspace(repo, branch), embedding=read_embedding(provider=provider))
+        return SearchIndex(open_workspace(repo, branch), embedding=read_embedding_options(provider=provider))
     context = click.get_current_context()
     for name, flag in (("repo", "-C"), ("branch", "--branch")):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -229,4 +231,4 @@ def open_index(
     problem = loaded_artifact.problem
     if problem is not None:
         click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)
-    return ArtifactSearchIndex(loaded_artifact, embedding=read_embedding(provider=provider))
+    return ArtifactSearchIndex(loaded_artifact, embedding=read_embedding_options(provider=provider))

@@ -181,10 +181,10 @@ def command(
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     if check and sources_file is not None:
         return _check_sources(find_folder(sources_file))
-    settings = _build_settings(context)
+    settings = _read_http_settings(context)
     from docyard.service import build_artifact_service, build_repository_service
 
-    embedding = options.read_embedding(in_background=True)
+    embedding = options.read_embedding_options(in_background=True)
 
     if sources_file is not None:
         from docyard.sources.service import build_sources_service
@@ -262,7 +262,7 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _check_sources(file: Path) -> int:
-    """Check a file, and fetch and open each of its sources; report every mistake."""
+    """Print the mistakes of a file, or fetch its sources and print their states; return the exit code."""
     from docyard.sources.report import describe_sources, format_sources
     from docyard.sources.service import create_sources
     from index.sources.settings import InvalidSourcesFile, format_position
@@ -285,11 +285,11 @@ def _check_sources(file: Path) -> int:
         sources.close()
     for line in format_sources(entries):
         click.echo(line)
-    is_served = all(entry["available"] and "fetch_error" not in entry for entry in entries)
-    return Exit.DONE if is_served else Exit.PROBLEMS
+    can_serve_all = all(entry["available"] and "fetch_error" not in entry for entry in entries)
+    return Exit.DONE if can_serve_all else Exit.PROBLEMS
 
 
-def _build_settings(context: click.Context) -> HttpSettings | None:
+def _read_http_settings(context: click.Context) -> HttpSettings | None:
     """Return the HTTP settings; None if the server uses stdio. Raises click.UsageError, CommandError."""
     parameters = context.params
     if parameters["http"] is None:

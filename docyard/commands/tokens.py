@@ -38,12 +38,12 @@ def command() -> None:
 
 
 @command.command(name="add", short_help="Create a token, and print its secret.")
-@click.argument("token", metavar="NAME")
+@click.argument("token_name", metavar="NAME")
 @click.option("--name", metavar="NAME", help="The person's name. [default: Git's user.name]")
 @click.option("--email", metavar="ADDRESS", help="The person's address. [default: Git's user.email]")
 @options.repository
 @options.as_json
-def add(token: str, name: str | None, email: str | None, repo: Path | None, as_json: bool) -> int:
+def add(token_name: str, name: str | None, email: str | None, repo: Path | None, as_json: bool) -> int:
     """Create a token, and print its secret once: the secret is not stored.
 
     NAME is the name in docyard.toml (approvers, merge): lower-case letters, digits, '.' and '-'. Without
@@ -60,7 +60,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     workspace = open_workspace(repo)
     name, email = _resolve_identity(workspace, name, email)
     tokens = _open_tokens(workspace)
-    secret = tokens.add(token, name, email)
+    secret = tokens.add(token_name, name, email)
     person = tokens.person(secret)
     if as_json:
         console.print_json({**_person_to_data(person), "secret": secret})
@@ -104,17 +104,17 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
 
 
 @command.command(name="revoke", short_help="Revoke a token.")
-@click.argument("token", metavar="NAME")
+@click.argument("token_name", metavar="NAME")
 @options.repository
 @options.as_json
-def revoke(token: str, repo: Path | None, as_json: bool) -> int:
+def revoke(token_name: str, repo: Path | None, as_json: bool) -> int:
     """Revoke a token. Its approvals no longer count, except in merged proposals.
 
     \b
     Example:
         docyard tokens revoke ana
     """
-    person = _open_tokens(open_workspace(repo)).revoke(token)
+    person = _open_tokens(open_workspace(repo)).revoke(token_name)
     if as_json:
         console.print_json({**_person_to_data(person), "revoked": True})
     else:
@@ -123,7 +123,7 @@ def revoke(token: str, repo: Path | None, as_json: bool) -> int:
 
 
 @command.command(name="trust", short_help="Trust a token that was created in another copy.")
-@click.argument("token", metavar="NAME")
+@click.argument("token_name", metavar="NAME")
 @click.option(
     "--token-file",
     metavar="FILE",
@@ -135,7 +135,7 @@ def revoke(token: str, repo: Path | None, as_json: bool) -> int:
 @options.repository
 @options.as_json
 def trust(
-    token: str, token_file: Path | None, name: str, email: str, repo: Path | None, as_json: bool
+    token_name: str, token_file: Path | None, name: str, email: str, repo: Path | None, as_json: bool
 ) -> int:
     """Trust a token that was created in another copy of the repository.
 
@@ -154,9 +154,10 @@ def trust(
             "there is no token to trust",
             fix=f"Set {environment.TOKEN}, or name a file of mode 600 with --token-file.",
         )
-    if not secret.startswith(f"docyard_{token}_"):
+    if not secret.startswith(f"docyard_{token_name}_"):
         raise CommandError(
-            f"the token's name is not '{token}'", fix="Use the name from the copy that created the token."
+            f"the token's name is not '{token_name}'",
+            fix="Use the name from the copy that created the token.",
         )
     person = _open_tokens(workspace).trust(secret, name, email)
     if as_json:

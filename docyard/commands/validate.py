@@ -164,7 +164,7 @@ def _select_new_findings(
 ) -> list[Finding]:
     """Return the findings that the merge base with `since` does not have.
 
-    At the merge base, the manifests and only the documents with findings are checked.
+    At the merge base, only the manifests and the documents with findings are checked.
     """
     from docyard.cli.checked_files import find_range_start
     from workspace.validation.files import BlobReader, list_commit

@@ -4,7 +4,7 @@
 piped, and only if standard error is a terminal.
 
 Control characters, and characters that hide or reorder text, are escaped, so that a document cannot send
-commands to the terminal.
+commands to the terminal. Tables that are piped are not escaped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 from docyard.environment import is_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.markdown import Markdown
     from rich.segment import Segment
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.texts.text_file import TextFile
 
-Progress = Callable[[float, float | None, str | None], None]
+ReportProgress = Callable[[float, float | None, str | None], None]
 _BAR_DELAY_S = 1.0
 
 
@@ -88,7 +86,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 @contextmanager
-def show_progress(title: str) -> Iterator[Progress | None]:
+def show_progress(title: str) -> Iterator[ReportProgress | None]:
     """Yield a progress function for long work; None outside a terminal. A bar appears after one second."""
     if not is_terminal(sys.stderr):
         yield None

@@ -28,11 +28,13 @@ class BackgroundQueue:
 
     @property
     def is_busy(self) -> bool:
-        """Return True if work remains."""
+        """Return True while the background thread runs."""
         return self._thread is not None
 
     def submit(self, key: Hashable, step: Step) -> None:
         """Run `step` repeatedly in the background, until it returns True or raises WorkspaceError.
+
+        A step that is not finished is dropped if too many newer steps are queued, or the queue is closed.
 
         The step replaces a queued step with the same `key`. An error is not reported: a page that needs the
         result calls the failing function itself.

@@ -1,7 +1,8 @@
 """The view of changes on a page: documents, their sections, and rows of text for one or two columns.
 
-A page has at most 120 sections and about 400,000 characters, and a change at most about 40,000. Omitted text
-is counted, and the next page begins where this page ends.
+A page has at most 120 sections and about 400,000 characters. A change has at most about 40,000 removed and
+added characters, and as many unchanged ones. Omitted text is counted, and the
+next page begins where this page ends.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ class DiffRows(NamedTuple):
 
 
 def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) -> DiffRows:
-    """Return the differences of two texts as rows, with about `max_chars` characters at most."""
+    """Return the differences of two texts as rows.
+
+    The rows have at most about `max_chars` removed and added characters, and as many unchanged ones.
+    """
     rows: list[DiffRow] = []
     remaining_chars, position = max_chars, 0
     for step in diff_units(old_text, new_text):
@@ -77,8 +81,8 @@ def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) 
             rows += _format_truncated(old_text, new_text, step, remaining_chars)
             lengths = step.end - step.start, step.new_end - step.new_start
             shown_chars = sum(min(length, remaining_chars // 2) for length in lengths)
-            unread_chars = len(old_text) - step.end + len(new_text) - step.new_end
-            return _limit_unchanged(rows, max_chars, step_chars - shown_chars + unread_chars)
+            remaining_text_chars = len(old_text) - step.end + len(new_text) - step.new_end
+            return _limit_unchanged(rows, max_chars, step_chars - shown_chars + remaining_text_chars)
         rows += _format_step(old_text, new_text, step)
         remaining_chars, position = remaining_chars - step_chars, step.end
     rows += _format_unchanged(old_text[position:], is_last=True)
@@ -198,15 +202,15 @@ class ChangeView(NamedTuple):
 class SectionView(NamedTuple):
     """The changes of a section of a document; the address is empty for front matter.
 
-    `id` is the id of its HTML element. `parent_titles` are the titles of the parent sections. `kinds` are the
-    labels of the kinds of changes. `is_in_new_version` is true if the new version has the section.
+    `id` is the id of its HTML element. `parent_titles` are the titles of the parent sections. `kind_labels`
+    are the labels of the kinds of changes. `is_in_new_version` is true if the new version has the section.
     """
 
     id: str
     address: str
     heading: str
     parent_titles: tuple[str, ...]
-    kinds: tuple[str, ...]
+    kind_labels: tuple[str, ...]
     changes: tuple[ChangeView, ...]
     is_in_new_version: bool
 
@@ -226,9 +230,9 @@ class DocumentView(NamedTuple):
 class DiffPage(NamedTuple):
     """A page of changes: it begins after the first `offset` of `total` changed sections.
 
-    `next_offset` is the offset of the next page; None on the last page. `files` lists changed files that are
-    not documents, and `omitted_file_count` is the number of further such files. `reason` explains why
-    documents are shown without their sections.
+    A document without changed sections counts as one section. `next_offset` is the offset of the next page;
+    None on the last page. `files` lists changed files that are not documents, and `omitted_file_count` is
+    the number of further such files. `reason` explains why documents are shown without their sections.
     """
 
     documents: tuple[DocumentView, ...]
@@ -257,7 +261,7 @@ def build_diff(
 ) -> DiffPage:
     """Return a page of changes with at most `max_sections` sections: of all documents, or of one path.
 
-    Each change has about `max_change_chars` characters at most. `id_prefix` distinguishes the elements of two
+    `max_change_chars` limits each change as in `build_rows`. `id_prefix` distinguishes the elements of two
     diffs on one page.
     """
     documents = [
@@ -275,9 +279,9 @@ def build_diff(
         if next_offset is not None or section_index + group_count <= offset:
             section_index += group_count
             continue
-        first_group = max(0, offset - section_index)
+        first_group_index = max(0, offset - section_index)
         sections: list[SectionView] = []
-        for index, group in enumerate(groups[first_group:], section_index + first_group):
+        for index, group in enumerate(groups[first_group_index:], section_index + first_group_index):
             if section_count >= max_sections or page_chars >= _MAX_PAGE_CHARS:
                 next_offset = index
                 break

@@ -1,7 +1,7 @@
 """Server-sent events that notify open pages of changes (WHATWG HTML §9.2).
 
 A page sends the version that it shows, so that no change is missed between its rendering and its listening.
-The repository is checked once a second for all listeners, and is not checked without listeners.
+The repository is checked at most once a second for all listeners, and is not checked without listeners.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class LiveUpdates:
     async def stream_events(self, site: LiveState, known_version: str) -> AsyncIterator[str]:
         """Yield the events for a page with the version `known_version`, until the server stops.
 
-        While the repository cannot be read, no event is yielded, and no error is raised.
+        While the repository cannot be read, the last version counts as the current one. Beyond MAX_LISTENERS
+        listeners, nothing is yielded.
         """
         if self.listener_count >= MAX_LISTENERS:  # several requests arrived at the same time
             return
@@ -76,7 +77,7 @@ class LiveUpdates:
             yield f"retry: {_RECONNECT_DELAY_MS}\n\n"
             sent_at = time.monotonic()
             while not self._is_closed:
-                await self._check_version(site)
+                await self._refresh_version(site)
                 if (
                     self._version
                     and self._version != known_version
@@ -92,8 +93,8 @@ class LiveUpdates:
         finally:
             self.listener_count -= 1
 
-    async def _check_version(self, site: LiveState) -> None:
-        """Read the version, unless another listener has read it recently or is reading it."""
+    async def _refresh_version(self, site: LiveState) -> None:
+        """Read the version, unless it was read less than a second ago, or another listener is reading it."""
         if self._is_checking or time.monotonic() - self._last_check < _CHECK_INTERVAL_S:
             return
         self._is_checking = True

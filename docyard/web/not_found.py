@@ -57,9 +57,9 @@ def _render(page_request: PageRequest, status: int) -> Response:
     except WorkspaceError as error:
         return render_error_page(page_request, error)
     fix = "Similar pages:" if similar_pages else "The library lists all documents."
-    make_not_found_error = PageNotFound("the page does not exist", fix=fix)
+    not_found_error = PageNotFound("the page does not exist", fix=fix)
     return page_request.page(
-        "error.html", status=404, error=make_not_found_error, reference=None, nearest=similar_pages
+        "error.html", status=404, error=not_found_error, reference=None, nearest=similar_pages
     )
 
 

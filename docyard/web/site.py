@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-_CLOCK_TICK_NS = 2_000_000_000  # a folder that changed later may change again without a new time
+_CLOCK_TICK_NS = 2_000_000_000  # a folder that changed more recently may change again with the same time
 _MAX_VERSION_AGE_S = 60.0  # if no folder has changed
 
-# The maximum age right after a change, because a page with an older version requests the state again.
+# The maximum age right after a change, because a further change may leave the times as they are.
 _MAX_RECENT_VERSION_AGE_S = 0.25
 FolderTimes = tuple[tuple[str, int, int], ...]
 """The path of each file or folder, its modification time in nanoseconds, and its size; 0 for a folder."""

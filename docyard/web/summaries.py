@@ -57,7 +57,7 @@ class Summaries:
     def __init__(self) -> None:
         self._cached_summaries: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_MAX_CACHED_SUMMARIES)
         # Blobs without any text that looks like an open task.
-        self._blobs_without_checkboxes: LRUCache[str, bool] = LRUCache(_MAX_CACHED_SUMMARIES)
+        self._blobs_without_open_checkboxes: LRUCache[str, bool] = LRUCache(_MAX_CACHED_SUMMARIES)
         self._thread: threading.Thread | None = None
         self._close_event = threading.Event()
         self._last_request = 0.0
@@ -73,17 +73,17 @@ class Summaries:
         return summary
 
     def has_open_tasks(self, snapshot: Snapshot, path: str) -> bool:
-        """Return True if a document has open tasks. Most documents have no checkbox, and are not parsed."""
+        """Return True if a document has open tasks. A document without an open checkbox is not parsed."""
         blob = snapshot.documents[path]
-        if blob in self._blobs_without_checkboxes:
+        if blob in self._blobs_without_open_checkboxes:
             return False
         if (path, blob) not in self._cached_summaries:
             try:
-                has_no_checkbox = _OPEN_CHECKBOX.search(snapshot.git.blob(blob)) is None
+                has_no_open_checkbox = _OPEN_CHECKBOX.search(snapshot.git.blob(blob)) is None
             except DamagedRepository:  # the row of the document shows the error
                 return False
-            if has_no_checkbox:
-                self._blobs_without_checkboxes.put(blob, True)
+            if has_no_open_checkbox:
+                self._blobs_without_open_checkboxes.put(blob, True)
                 return False
         return self.get(snapshot, path).open_count > 0
 

@@ -24,7 +24,10 @@ def quote_fragment(address: str) -> str:
 
 
 class PageUrls(NamedTuple):
-    """The URLs of pages for one request; they keep its `ref`, so that links stay at the same commit."""
+    """The URLs of pages for one request.
+
+    URLs of pages that read documents keep its `ref`, so that links stay at the same commit.
+    """
 
     ref: str | None = None
 

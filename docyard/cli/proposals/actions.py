@@ -199,7 +199,7 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: boo
 
 
 def read_text(message: str | None, purpose: str, *, allow_empty: bool = False) -> str:
-    """Return the text of an option, else of standard input, else of the editor that Git uses.
+    """Return the text of an option; else of an editor in a terminal, or of standard input elsewhere.
 
     `purpose` is a line that explains the text to the editor's user. Raises CommandError for an empty
     text, unless `allow_empty` is true.
@@ -244,7 +244,10 @@ def _decode_text(content: bytes) -> str:
 
 
 def _edit_text(purpose: str) -> str:
-    """Return the text that the user writes in an editor. A comment below the text states the purpose."""
+    """Return the text that the user writes in an editor. A comment below the text states the purpose.
+
+    The editor is that of GIT_EDITOR, else of VISUAL or EDITOR.
+    """
     import click
 
     instruction = f"{_EDITOR_MARK}{purpose} Text below this line is removed; an empty text cancels. -->\n"

@@ -48,16 +48,16 @@ class PagePrinter:
     """A printer of a page's lines, which are wrapped to the width of the terminal, but not in a pipe."""
 
     def __init__(self) -> None:
-        self._screen: Console = console.create_console()
+        self._console: Console = console.create_console()
 
     @property
     def has_colours(self) -> bool:
         """Return True if colours can mark removed and added text."""
-        return self._screen.color_system is not None and not self._screen.no_color
+        return self._console.color_system is not None and not self._console.no_color
 
     def print_blank_line(self) -> None:
         """Print an empty line."""
-        self._screen.print()
+        self._console.print()
 
     def print_heading(self, title: str) -> None:
         """Print the title of a section of the page, below an empty line."""
@@ -68,25 +68,25 @@ class PagePrinter:
         """Print one line, indented by `indent` columns; continuation lines by `hang` columns more."""
         from rich.text import Text
 
-        if self._screen.width < _NARROW_WIDTH:
+        if self._console.width < _NARROW_WIDTH:
             indent, hang = min(indent, _MAX_NARROW_INDENT), min(hang, _MAX_NARROW_INDENT)
         body = Text.assemble(*(_style_text(text_part) for text_part in texts))
-        width = max(self._screen.width - indent - hang, _MIN_TEXT_WIDTH)
-        is_one_line = self._screen.soft_wrap or body.cell_len <= self._screen.width - indent
+        width = max(self._console.width - indent - hang, _MIN_TEXT_WIDTH)
+        is_one_line = self._console.soft_wrap or body.cell_len <= self._console.width - indent
         # All lines have the width of the continuation lines, because rich wraps a text to one width.
-        lines = [body] if is_one_line else body.wrap(self._screen, width)
+        lines = [body] if is_one_line else body.wrap(self._console, width)
         margin = " " * indent
         for line in lines:
             output = Text.assemble(margin, line)
             output.rstrip()
-            self._screen.print(output, soft_wrap=True)
+            self._console.print(output, soft_wrap=True)
             margin = " " * (indent + hang)
 
     def print_command(self, text: str, *, indent: int = 0) -> None:
         """Print a command line without wrapping it, so that a user can copy it from a terminal."""
         from rich.text import Text
 
-        self._screen.print(Text.assemble(" " * indent, _style_text(text)), soft_wrap=True)
+        self._console.print(Text.assemble(" " * indent, _style_text(text)), soft_wrap=True)
 
     def print_text(
         self, text: str, *, indent: int = 0, max_lines: int | None = None, style: str = "", suffix: str = ""

@@ -59,7 +59,7 @@ def suggest_next_command(view: ProposalView) -> str:
 
 
 _INDENT = 10  # an id and two spaces
-_MAX_CHANGES_CHARS = 20_000  # the command `diff` prints all changes
+_MAX_SHOWN_DIFF_CHARS = 20_000  # the command `diff` prints all changes
 _MAX_ADDRESSES = 5
 _MAX_PROBLEMS = 5
 _MAX_LIST_ITEMS = 10
@@ -80,7 +80,7 @@ def print_page(view: ProposalView, *, include_diff: bool, include_comments: bool
         print_comments(printer, view.threads)
     if include_diff:
         printer.print_heading("Changes")
-        print_changes(printer, view.changes, max_chars=_MAX_CHANGES_CHARS)
+        print_changes(printer, view.changes, max_chars=_MAX_SHOWN_DIFF_CHARS)
     printer.print_blank_line()
     printer.print_command(f"next: {suggest_next_command(view)}")
 
@@ -175,7 +175,7 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
         printer.print_heading(
             f"Changes from {proposal.content.target} that a merge would add without a review"
         )
-        print_changes(printer, view.merge_requirements.unreviewed, max_chars=_MAX_CHANGES_CHARS)
+        print_changes(printer, view.merge_requirements.unreviewed, max_chars=_MAX_SHOWN_DIFF_CHARS)
     blockers = view.merge_requirements.blockers
     token = describe_needed_token(view)
     printer.print_heading("Unmet merge requirements" if blockers else "All merge requirements are met")

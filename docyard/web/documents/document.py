@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _HEADING_CONTENT = r"(?:(?!</?h[1-6][ >]).)*"
 _HEADING = re.compile(rf'<(h[1-6]) id="([^"]*)"[^>]*>{_HEADING_CONTENT}</\1>', re.DOTALL)
 _TITLE = re.compile(rf"\s*(<h1[ >]{_HEADING_CONTENT}</h1>)", re.DOTALL)
-_CACHE_CHARS = 16_000_000
+_MAX_CACHED_CHARS = 16_000_000
 
 # The values are escaped texts. `Markup.format` takes ten times as long, and a document may have thousands of
 # links.
@@ -74,7 +74,7 @@ class SectionLinks(NamedTuple):
 
 
 _cached_pages: LRUCache[tuple[RenderedDocument, SectionLinks], RenderedPage] = LRUCache(
-    _CACHE_CHARS, lambda value: len(value.body) + 1_000
+    _MAX_CACHED_CHARS, lambda value: len(value.body) + 1_000
 )
 
 

@@ -101,7 +101,7 @@ def list_target_proposals(request: PageRequest, selected_id: str) -> list[Propos
     return [item for item in proposals if item.id == selected_id] + own_proposals[:_MAX_PROPOSALS]
 
 
-def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:
+def get_edited_workspace(request: PageRequest, proposal: str) -> Workspace:
     """Return the workspace of the branch to edit: a proposal's branch, or the served branch.
 
     Raises ProposalNotFound, ProposalEnded.
@@ -185,15 +185,15 @@ _IDEMPOTENCY_KEY = re.compile("[0-9a-f]{32}")
 
 
 def render_edit_page(request: PageRequest) -> Response:
-    """Return the page with the form.
+    """Return the page with the form, or a redirect to the new address of a moved text.
 
-    Raises ReadOnly, DocumentNotFound, SectionNotFound, AmbiguousAddress, ProposalEnded.
+    Raises ReadOnly, and the errors of `load_editable_text` and `get_edited_workspace`.
     """
     check_may_write(request)
     proposal = request.query.get("proposal", "").strip()
     try:
         editable_text = load_editable_text(
-            get_edited_branch(request, proposal).snapshot(), get_path(request), get_section(request)
+            get_edited_workspace(request, proposal).snapshot(), get_path(request), get_section(request)
         )
     except (DocumentNotFound, SectionNotFound) as error:
         url = find_redirect_url(request, error, "edit") if not proposal else None
@@ -273,13 +273,13 @@ def _build_initial_form(request: PageRequest, editable_text: EditableText) -> Ed
 
 
 def _read_base_text(request: PageRequest, form: EditForm) -> EditableText:
-    """Return the text at the form's commit; the current text if that commit is unreadable."""
+    """Return the text at the form's commit; the current text if that text cannot be read."""
     try:
         base_snapshot = request.workspace.at(form.base_commit)
         return load_editable_text(base_snapshot, form.path, form.section)
     except WorkspaceError:
         return load_editable_text(
-            get_edited_branch(request, form.proposal).snapshot(), form.path, form.section
+            get_edited_workspace(request, form.proposal).snapshot(), form.path, form.section
         )
 
 
@@ -287,7 +287,7 @@ def _render_preview(request: PageRequest, form: EditForm) -> Markup:
     from workspace.document.document import Document
     from workspace.rendering.renderer import render_text
 
-    snapshot, text = get_edited_branch(request, form.proposal).snapshot(), form.text
+    snapshot, text = get_edited_workspace(request, form.proposal).snapshot(), form.text
     if not form.section:
         document = Document.parse(text.encode("utf-8", "replace"))
         text = document.text(document.front_matter_end, len(document.data))
@@ -299,7 +299,7 @@ def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChan
     """Return the form with all three texts; its new base is the current text."""
     try:
         current_text = load_editable_text(
-            get_edited_branch(request, form.proposal).snapshot(), form.path, form.section
+            get_edited_workspace(request, form.proposal).snapshot(), form.path, form.section
         )
     except WorkspaceError:  # the section was deleted
         current_text = None

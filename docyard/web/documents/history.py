@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 COMMITS_PER_PAGE = 30
-"""The number of changes on one page."""
+"""The maximum number of commits on one page of history."""
 
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 
@@ -102,7 +102,7 @@ def _group_by_day(changes: tuple[CommitChange, ...]) -> list[DayChanges]:
 
 
 BLAME_LINES_PER_PAGE = 600
-"""The number of lines on one page of blame."""
+"""The maximum number of lines on one page of blame."""
 
 _MAX_LINE_CHARS = 2_000
 _MAX_LISTED_SECTIONS = 500
@@ -122,7 +122,7 @@ class BlameRun(NamedTuple):
 
 
 def render_blame_page(request: PageRequest) -> Response:
-    """Return a page of lines that begins at the line `from`.
+    """Return a page of lines; the query field `from` is the number of lines before it.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
@@ -143,9 +143,9 @@ def render_blame_page(request: PageRequest) -> Response:
     )
     page_lines = lines[first_index : first_index + BLAME_LINES_PER_PAGE]
 
-    def build_page_url(line: int) -> str:
+    def build_page_url(start: int) -> str:
         return add_query(
-            f"{request.urls.at(None).blame(path)}", section=target.key, ref=request.ref, **{"from": line}
+            f"{request.urls.at(None).blame(path)}", section=target.key, ref=request.ref, **{"from": start}
         )
 
     return request.page(

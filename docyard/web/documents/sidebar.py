@@ -57,15 +57,15 @@ class Backlink(NamedTuple):
     """A section that links to a document, and the number of its links.
 
     `path` and `title` are those of the linking document. `section` is the key of the linking section, and
-    `to` the key of the linked section; each is empty for a whole document. `crumbs` has the titles from the
-    top of the linking document down to the section.
+    `target_section` the key of the linked section; each is empty for a whole document. `crumbs` has the
+    titles from the top of the linking document down to the section.
     """
 
     path: str
     title: str
     section: str
     crumbs: tuple[str, ...]
-    to: str
+    target_section: str
     link_count: int
 
 

@@ -143,7 +143,7 @@ def submit_proposal(
 
 
 def handle_action(request: PageRequest) -> Response:
-    """Run the action of a form, and redirect the browser to its result."""
+    """Run the action of a form, and redirect the browser to its result; if it is refused, show the reason."""
     proposal_actions = request.workspace.proposal_actions()
     action_name = request.path_params["act"]
     proposal = proposal_actions.find(request.path_params["id"])
@@ -204,12 +204,12 @@ def _request_changes(request: PageRequest, proposal_actions: ProposalActions, pr
 
 
 def _review(
-    request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal, verdict: ReviewDecision
+    request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal, decision: ReviewDecision
 ) -> str:
     result = proposal_actions.review(
         proposal.id,
         request.actor,
-        verdict,
+        decision,
         request.fields.get("text", ""),
         commit=request.fields.get("commit") or None,
         key=_get_idempotency_key(request),

@@ -109,7 +109,10 @@ def _parse_choice(text: str) -> ResolutionChoice | None:
 
 
 def _encode_content(conflict: UnitConflict, text: str) -> bytes | None:
-    """Return the new text as bytes, with the line endings of the file, which browsers do not send."""
+    """Return the new text as bytes; None for an empty text.
+
+    A whole file gets CRLF line endings if it had them, because a form has only LF line endings.
+    """
     if not text:
         return None
     content = text.encode("utf-8", "replace")
@@ -148,7 +151,7 @@ class ConflictView(NamedTuple):
     """A conflict with its versions, and the current choice. `base` is None if the base lacks the unit.
 
     `content` is the text in the field of the user's text; None if the conflict has no such field.
-    `has_changed` is true if the choice was made for other versions.
+    `is_choice_outdated` is true if the choice was made for other versions.
     """
 
     id: str
@@ -161,7 +164,7 @@ class ConflictView(NamedTuple):
     theirs: VersionView
     choice: str
     content: str | None
-    has_changed: bool
+    is_choice_outdated: bool
     problem: str
 
 
@@ -194,7 +197,7 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
             proposal,
             ConflictSet(error.tip, error.theirs, error.conflicts),
             form_choices,
-            has_changed=True,
+            has_branch_moved=True,
         )
     except MergeConflict as error:
         return _render_page(
@@ -236,7 +239,7 @@ def _render_page(
     conflict_set: ConflictSet,
     form_choices: Mapping[str, FormChoice],
     *,
-    has_changed: bool = False,
+    has_branch_moved: bool = False,
     unresolved_count: int = 0,
     error: WorkspaceError | None = None,
     status: int | None = None,
@@ -252,7 +255,9 @@ def _render_page(
         if id not in editable_ids and form_choice.content.strip()
     ]
     if status is None:
-        status = get_status(error) if error is not None else 409 if has_changed or unresolved_count else 200
+        status = (
+            get_status(error) if error is not None else 409 if has_branch_moved or unresolved_count else 200
+        )
     return request.page(
         "conflicts.html",
         status=status,
@@ -260,12 +265,12 @@ def _render_page(
         commit=conflict_set.commit,
         target_commit=conflict_set.target_commit,
         conflicts=views,
-        more=max(0, len(conflict_set.conflicts) - MAX_CONFLICTS),
-        has_changed=has_changed,
+        omitted_count=max(0, len(conflict_set.conflicts) - MAX_CONFLICTS),
+        has_branch_moved=has_branch_moved,
         unresolved_count=unresolved_count,
         error=error,
         unused_texts=unused_texts,
-        last_refresh=_find_last_refresh(request, proposal) if has_changed else None,
+        last_refresh=_find_last_refresh(request, proposal) if has_branch_moved else None,
     )
 
 
@@ -288,9 +293,11 @@ def _build_conflict_view(
         digest_versions(conflict),
     )
     form_choice = form_choices.get(id)
-    has_changed = form_choice is not None and form_choice.versions_digest not in ("", versions_digest)
+    is_choice_outdated = form_choice is not None and form_choice.versions_digest not in ("", versions_digest)
     choice = (
-        form_choice.choice.value if form_choice is not None and form_choice.choice and not has_changed else ""
+        form_choice.choice.value
+        if form_choice is not None and form_choice.choice and not is_choice_outdated
+        else ""
     )
     base_text = _decode(unit, conflict.base)
     is_invalid = error is not None and error.details.get("unit") == unit
@@ -308,7 +315,7 @@ def _build_conflict_view(
         _build_version_view(unit, conflict.theirs, base_text),
         choice,
         content,
-        has_changed,
+        is_choice_outdated,
         f"{error.message}. {error.fix}" if error is not None and is_invalid else "",
     )
 

@@ -117,7 +117,7 @@ def test_task_and_metadata_changes_are_sentences() -> None:
         (change.checkbox, "".join(part.text for part in change.sentence)) for change in section.changes
     ]
     assert sentences == [("☑", "Task completed: One."), ("☐", "Task reopened: Two.")]
-    assert section.kinds == ("tasks",)
+    assert section.kind_labels == ("tasks",)
 
 
 def test_documents_and_sections_have_distinct_ids() -> None:
