@@ -163,8 +163,8 @@ _COMMAND_QUESTION_TIMEOUT_S = 10.0
 def read_embedding_options(*, in_background: bool = False, provider: str | None = None) -> EmbeddingOptions:
     """Return the provider of vectors that the options name. Raises UsageError if they are invalid.
 
-    `provider` replaces the name of the provider; the options for the model, the URL and the dimensions then
-    apply only to `http`. A command waits longer for a vector than a server, which
+    `provider` replaces the name of the provider. The options for the model, the URL and the dimensions apply
+    only to the provider that the options name. A command waits longer for a vector than a server, which
     embeds sections `in_background`.
     """
     from docyard.embedding.errors import InvalidProvider
@@ -177,9 +177,10 @@ def read_embedding_options(*, in_background: bool = False, provider: str | None 
         for name in ("provider", "model", "url", "dimensions", "timeout")
     }
     if provider is not None:
-        values |= {"provider": provider}
-        if provider != "http":
+        configured = values["provider"] or ("http" if values["url"] else "local")
+        if provider != configured:
             values |= {"url": None, "dimensions": None, "model": None}
+        values |= {"provider": provider}
     provider_options = ProviderOptions(
         name=values["provider"] or "none",
         model=values["model"] or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     Step = Callable[[], bool]
+
+log = logging.getLogger("docyard")
 
 _MAX_QUEUED_STEPS = 64  # the oldest step is dropped; a later request for the same page submits it again
 _STEP_DELAY_S = 0.005  # between two steps, so that requests run first
@@ -68,7 +71,11 @@ class BackgroundQueue:
                 is_done = step()
             except WorkspaceError:
                 is_done = True
+            except Exception:  # an error of this program must not end the other steps
+                log.exception("a step in the background failed")
+                is_done = True
             if is_done:
                 with self._lock:
-                    self._queue.pop(key, None)
+                    if self._queue.get(key) is step:  # not a newer step with this key
+                        del self._queue[key]
             self._close_event.wait(_STEP_DELAY_S)
