@@ -51,7 +51,9 @@ def _read_embedding(file: Path, content: SourcesFile, default: EmbeddingOptions)
     try:
         embedder = create_embedder(options, file.parent)
     except InvalidProvider as error:
-        mistake = Mistake(None, "embedding", f"embedding: {error.message}", error.fix)
+        field = error.details.get("field", "provider")
+        fix = f"Correct or set `{field}` in [embedding]."
+        mistake = Mistake(None, "embedding", f"embedding: {error.message}", fix)
         raise InvalidSourcesFile(file, [mistake]) from error
     if embedder is None:
         return EmbeddingOptions()
