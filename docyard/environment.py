@@ -90,11 +90,11 @@ def read_remote_access() -> Access:
 
     The SSH agent is used if its variable is set.
     """
-    from workspace.git.remotes.credentials import FORGES, Access
+    from workspace.git.remotes.credentials import FORGE_LOGINS, Access
 
     forge_tokens = {
         host: token
-        for host, (_, variables) in FORGES.items()
+        for host, (_, variables) in FORGE_LOGINS.items()
         if (token := next((os.environ[name] for name in variables if os.environ.get(name)), None))
     }
     credentials_file = os.environ.get(CREDENTIALS)

@@ -13,7 +13,7 @@ from workspace.errors import LimitExceeded
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import (
-    NotADocument,
+    LfsTextMissing,
     Snapshot,
     check_lfs_pointer,
     is_manifest,
@@ -80,7 +80,7 @@ def _read_indexed_document(
             return IndexedDocument.of(document, blob, taxonomy.values(path, document.front_matter))
     except DamagedRepository:
         return UnreadableDocument(path, blob)
-    except (LimitExceeded, NotADocument):
+    except (LimitExceeded, LfsTextMissing):
         pass
     return IndexedDocument(path, blob, "", {}, b"", ())
 

@@ -110,9 +110,9 @@ def complete_folder(context: Context, typed_text: str, arguments: Mapping[str, s
 
 def complete_type(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return the names of the valid document types."""
-    from workspace.snapshot.document_types import BrokenType, read_types
+    from workspace.snapshot.document_types import BrokenType, read_document_types
 
-    types = read_types(context.snapshot())
+    types = read_document_types(context.snapshot())
     return rank_names(
         (name for name, document_type in types.items() if not isinstance(document_type, BrokenType)),
         typed_text,

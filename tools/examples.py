@@ -8,7 +8,7 @@ from workspace.document.addresses import format_task_address, resolve_section, r
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.markdown.slugs import PREAMBLE
 from workspace.nearest import find_nearest
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.snapshot import LfsTextMissing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,7 +123,7 @@ def _read_document_or_none(snapshot: Snapshot, path: str) -> Document | None:
     """Return a document; None if it is too large or not a document."""
     try:
         return snapshot.document(path)
-    except (LimitExceeded, NotADocument):
+    except (LimitExceeded, LfsTextMissing):
         return None
 
 

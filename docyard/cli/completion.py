@@ -115,9 +115,9 @@ def complete_types(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """Yield names of document types, including those of the workspace."""
-    from workspace.snapshot.document_types import read_types
+    from workspace.snapshot.document_types import read_document_types
 
-    names = read_types(_open_workspace(context).snapshot())
+    names = read_document_types(_open_workspace(context).snapshot())
     return (_build_candidate(name) for name in names if name.startswith(incomplete))
 
 

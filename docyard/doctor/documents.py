@@ -20,7 +20,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore, sync_written_objects
 from workspace.git.trees import walk_tree
 from workspace.paths import escape_path, is_nameable
-from workspace.snapshot.snapshot import NotADocument, check_lfs_pointer
+from workspace.snapshot.snapshot import LfsTextMissing, check_lfs_pointer
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -141,9 +141,9 @@ def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _check_types(snapshot: Snapshot) -> Iterator[Finding]:
-    from workspace.snapshot.document_types import BrokenType, read_types
+    from workspace.snapshot.document_types import BrokenType, read_document_types
 
-    for document_type in read_types(snapshot).values():
+    for document_type in read_document_types(snapshot).values():
         if isinstance(document_type, BrokenType):
             yield Finding(Severity.ERROR, AREA, document_type.message, document_type.fix)
 
@@ -169,7 +169,7 @@ def _check_contents(
                 content = snapshot.git.blob(blob)
                 check_lfs_pointer(path, content)
                 content.decode()
-        except NotADocument:
+        except LfsTextMissing:
             pointer_paths.append(path)
         except UnicodeDecodeError:
             non_utf8_paths.append(path)

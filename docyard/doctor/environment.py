@@ -20,7 +20,12 @@ from docyard.doctor.installation import (
     find_installed_version,
     list_requirements,
 )
-from workspace.git.private_folder import FOLDER, is_accessible_to_others, is_inaccessible, make_private_folder
+from workspace.git.private_folder import (
+    PRIVATE_FOLDER_NAME,
+    is_accessible_to_others,
+    is_inaccessible,
+    make_private_folder,
+)
 
 AREA = "environment"
 MIN_PYTHON_VERSION = (3, 11)
@@ -50,7 +55,11 @@ def check_repository_state(common_dir: Path | None, worktree: Path | None) -> It
             partial(_restrict_access, common_dir),
         )
     for folder, label in _list_written_folders(common_dir, worktree):
-        if common_dir is not None and folder == common_dir / FOLDER and is_inaccessible(common_dir):
+        if (
+            common_dir is not None
+            and folder == common_dir / PRIVATE_FOLDER_NAME
+            and is_inaccessible(common_dir)
+        ):
             yield Finding(
                 Severity.WARNING,
                 AREA,

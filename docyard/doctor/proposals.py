@@ -66,7 +66,7 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
         if proposal.is_open
         and any(review.verdict is ReviewDecision.APPROVE for review in proposal.content.reviews)
         and VoidReason.UNSEEN
-        in proposal_actions.find_merge_blockers(
+        in proposal_actions.find_merge_requirements(
             proposal, proposal_reviews.preview(proposal)
         ).void_reasons.values()
     ]

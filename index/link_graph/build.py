@@ -19,7 +19,7 @@ from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
-from workspace.snapshot.snapshot import NotADocument, Snapshot, check_lfs_pointer
+from workspace.snapshot.snapshot import LfsTextMissing, Snapshot, check_lfs_pointer
 
 MIN_DOCUMENTS_FOR_CHILDREN = 500
 """Fewer documents are read in this process, because the start of another process takes as long."""
@@ -56,7 +56,7 @@ class LinkReader(NamedTuple):
                 return ANY_FILE_RECORD
             check_lfs_pointer(path, data)
             return make_record(Document.parse(data, path), self.rules)
-        except NotADocument:
+        except LfsTextMissing:
             return LinkRecord()
         except (LimitExceeded, DamagedRepository):
             return ANY_FILE_RECORD

@@ -22,7 +22,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath, check_new_path, check_path, fold_name
 from workspace.snapshot.overlay import Overlay, PathExists
-from workspace.snapshot.snapshot import NotADocument, Snapshot
+from workspace.snapshot.snapshot import LfsTextMissing, Snapshot
 from workspace.workspace import Workspace
 from workspace.writing.plan import BatchMode, StepStatus
 
@@ -220,7 +220,7 @@ def test_non_document_is_neither_read_nor_written(mixed_repo: Repo) -> None:
         assert error_info.value.fix
     assert "link.md" not in snapshot.documents
     assert "module.md" not in snapshot.documents
-    with pytest.raises(NotADocument):
+    with pytest.raises(LfsTextMissing):
         snapshot.document("large.md")
     errors = collect_errors(
         mixed_repo, *(build_operation(path) for build_operation in OPERATION_BUILDERS for path in paths)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.snapshot import LfsTextMissing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -70,7 +70,7 @@ class AlikeGroups:
         """
         try:
             document = self._snapshot.document(path)
-        except (LimitExceeded, NotADocument):
+        except (LimitExceeded, LfsTextMissing):
             return None
         values = self._snapshot.taxonomy.values(path, document.front_matter)
         document_type = ", ".join(values["type"]) if "type" in values else None

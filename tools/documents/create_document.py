@@ -88,10 +88,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 def _list_types(context: Context) -> Answer:
     from templates import DocumentType
-    from workspace.snapshot.document_types import read_types
+    from workspace.snapshot.document_types import read_document_types
 
     snapshot = context.snapshot()
-    types = read_types(snapshot)
+    types = read_document_types(snapshot)
     valid_types = {
         name: document_type
         for name, document_type in types.items()
@@ -116,10 +116,10 @@ def _list_types(context: Context) -> Answer:
 
 
 def _explain_type(context: Context, name: str) -> Answer:
-    from workspace.snapshot.document_types import read_type_by_name
+    from workspace.snapshot.document_types import read_document_type
 
     snapshot = context.snapshot()
-    document_type = read_type_by_name(snapshot, name)
+    document_type = read_document_type(snapshot, name)
     return Answer(
         {
             "instructions": document_type.guidance,
@@ -136,7 +136,7 @@ def _explain_type(context: Context, name: str) -> Answer:
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits.documents import CreateDocument
-    from workspace.snapshot.document_types import read_type_by_name
+    from workspace.snapshot.document_types import read_document_type
     from workspace.snapshot.type_names import list_type_names
 
     request = read_arguments(CreateDocumentArguments, item)
@@ -146,7 +146,7 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
             fix=f"Give one of: {', '.join(list_type_names(context.snapshot()))}.",
             field="doc_type",
         )
-    document_type = read_type_by_name(context.snapshot(), request.doc_type)
+    document_type = read_document_type(context.snapshot(), request.doc_type)
     if request.title is None:
         raise InvalidArguments("'title' is missing", fix="Give the document a title.", field="title")
     if request.path and request.folder:

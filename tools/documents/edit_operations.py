@@ -19,7 +19,7 @@ from workspace.document.addresses import read_fragment
 from workspace.errors import LimitExceeded
 from workspace.markdown.slugs import PREAMBLE
 from workspace.nearest import find_nearest
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
     from tools.tool import CallArguments, Tool
@@ -457,7 +457,7 @@ def _correct_tool_example(tool: Tool, example: Data, error: WorkspaceError, snap
 
 def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
     """Return True if a document exists and has neither tasks nor a section for them."""
-    with suppress(DocumentNotFound, LimitExceeded, NotADocument):
+    with suppress(DocumentNotFound, LimitExceeded, LfsTextMissing):
         document = snapshot.document(str(file))
         return document.section_by_key(TASKS_KEY) is None and not document.all_tasks
     return False
@@ -474,7 +474,7 @@ def _move_to_end(example: Data, snapshot: Snapshot) -> Data:
     """Return a dry run of a section's move to the end of its own document, which is always valid."""
     move_fields: Data = {name: example[name] for name in ("operation", "file", "slug") if name in example}
     if move_fields.get("slug") == PREAMBLE:
-        with suppress(DocumentNotFound, LimitExceeded, NotADocument):
+        with suppress(DocumentNotFound, LimitExceeded, LfsTextMissing):
             sections = snapshot.document(move_fields["file"]).sections
             move_fields["slug"] = next((item.key for item in sections if not item.is_preamble), PREAMBLE)
     return {**move_fields, "dry_run": True}
@@ -487,7 +487,7 @@ def _correct_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot)
         return {**example, "count": matches}
     try:
         document = snapshot.document(example["file"])
-    except (DocumentNotFound, LimitExceeded, NotADocument):
+    except (DocumentNotFound, LimitExceeded, LfsTextMissing):
         return example
     body = document.text(document.front_matter_end, len(document.data))
     lines = [line.strip() for line in body.splitlines()[: 10 * _MAX_QUOTABLE_LINES]]

@@ -28,7 +28,7 @@ from workspace.document.addresses import format_task_address
 from workspace.errors import LimitExceeded
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -256,7 +256,7 @@ def _build_entry(
     try:
         document = snapshot.document(path)
         values = snapshot.taxonomy.values(path, document.front_matter)
-    except (LimitExceeded, NotADocument) as error:
+    except (LimitExceeded, LfsTextMissing) as error:
         # The document's metadata are unknown, so only a list without filters contains it.
         type_field: Data = {"type": None} if "type" in fields else {}
         return None if has_filters else {"path": path, **type_field, "hints": [error.message]}
@@ -295,7 +295,7 @@ def _list_types(snapshot: Snapshot, paths: Sequence[str]) -> list[str]:
     for path in paths:
         try:
             document = snapshot.document(path)
-        except (LimitExceeded, NotADocument):
+        except (LimitExceeded, LfsTextMissing):
             continue
         counts.update(snapshot.taxonomy.values(path, document.front_matter).get("type", ()))
     return sorted(counts, key=lambda name: (-counts[name], name))

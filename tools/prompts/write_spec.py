@@ -9,7 +9,7 @@ from tools.completion import complete_folder, complete_type
 from tools.prompts.prompt import FilledPrompt, Prompt, PromptArgument, number_steps
 from tools.tool import call
 from workspace.paths import check_path
-from workspace.snapshot.document_types import read_type_by_name
+from workspace.snapshot.document_types import read_document_type
 
 if TYPE_CHECKING:
     from tools.tool import Context
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _write_message(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
     topic, doc_type = arguments["topic"], arguments.get("doc_type")
     if doc_type:
-        read_type_by_name(context.snapshot(), doc_type)
+        read_document_type(context.snapshot(), doc_type)
     folder = arguments.get("folder", ".")
     folder_field = {} if folder in (".", "./") else {"folder": check_path(folder.rstrip("/"))}
     steps: list[str] = []

@@ -44,7 +44,7 @@ def describe_review_state(context: Context, proposal: Proposal) -> Data:
         data["target_commit"] = target
         conflicts = workspace.proposal_reviews().conflicts(proposal, target) if preview.conflicts else ()
         data |= describe_conflicts(conflicts, _MAX_CONFLICT_CHARACTERS)
-        requirements = workspace.proposal_actions().find_merge_blockers(proposal, preview)
+        requirements = workspace.proposal_actions().find_merge_requirements(proposal, preview)
         all_blockers = [*requirements.blockers]
         void_reasons = requirements.void_reasons
         if requirements.evaluation is not None:
@@ -55,8 +55,8 @@ def describe_review_state(context: Context, proposal: Proposal) -> Data:
             if actor_blocker is not None and actor_blocker not in all_blockers:
                 all_blockers.append(actor_blocker)
         data["missing"] = [describe_blocker(blocker) for blocker in all_blockers]
-        if requirements.unreviewed is not None:
-            data["unreviewed"] = _describe_changes(requirements.unreviewed)
+        if requirements.unreviewed_changes is not None:
+            data["unreviewed"] = _describe_changes(requirements.unreviewed_changes)
     newest_reviews = (
         describe_review(review_status, void_reasons, proposal.id)
         for review_status in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
@@ -133,7 +133,7 @@ def _describe_check(check: CheckResult) -> Data:
             for problem in problems
         ],
     }
-    omitted_count = check.more + len(check.problems) - len(problems)
+    omitted_count = check.omitted_count + len(check.problems) - len(problems)
     return data | ({"more": omitted_count} if omitted_count else {})
 
 
@@ -161,6 +161,6 @@ def find_void_approvals(context: Context, proposal: Proposal) -> Mapping[str, Vo
     workspace = context.workspace
     return (
         workspace.proposal_actions()
-        .find_merge_blockers(proposal, workspace.proposal_reviews().preview(proposal))
+        .find_merge_requirements(proposal, workspace.proposal_reviews().preview(proposal))
         .void_reasons
     )

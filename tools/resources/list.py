@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools.pages import read_list_cursor, select_paths_after, shorten_title, write_list_cursor
 from tools.resources.contents import SCHEME, format_uri
 from workspace.errors import LimitExceeded
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.snapshot import LfsTextMissing
 
 if TYPE_CHECKING:
     from tools.tool import Context
@@ -90,6 +90,6 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
 def _read_resource(snapshot: Snapshot, path: str) -> Resource | None:
     try:
         document = snapshot.document(path)
-    except (LimitExceeded, NotADocument):
+    except (LimitExceeded, LfsTextMissing):
         return None
     return Resource(format_uri(path), path, shorten_title(document.title), len(document.data))

@@ -118,7 +118,7 @@ def resolve_handle(workspace: Workspace, handle: Handle) -> WalkthroughPosition:
     """Return the position of a handle in the walkthrough at the tip of its workspace.
 
     A step is found by its key, else by the moves in the history, else as `estimate_number` describes.
-    Raises WalkthroughRemoved, and NotADocument and LimitExceeded for a document that cannot be read.
+    Raises WalkthroughRemoved, and LfsTextMissing and LimitExceeded for a document that cannot be read.
     """
     snapshot = workspace.snapshot()
     walkthrough = _find_current_walkthrough(workspace, snapshot, handle.walkthrough)

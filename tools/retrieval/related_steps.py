@@ -13,7 +13,7 @@ from index.link_graph.backlinks import resolve_outgoing
 from index.sources.source import SourceUnavailable
 from workspace.errors import LimitExceeded
 from workspace.links.file_tree import OverlayFileTree
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +104,7 @@ class RelatedSteps:
                 snapshot = index.workspace.snapshot()
                 document = snapshot.document(hit.hit.filepath)
                 titles += _list_related_titles(snapshot, document, hit.hit.address)
-        except (SourceUnavailable, DocumentNotFound, NotADocument, LimitExceeded):
+        except (SourceUnavailable, DocumentNotFound, LfsTextMissing, LimitExceeded):
             pass  # the hit was read a moment ago, and its document has been removed since
         if (next_step := self.current.position.next_step) is not None:
             titles.append(next_step.title)
@@ -129,7 +129,7 @@ def _list_related_titles(snapshot: Snapshot, document: Document, address: str) -
 def _read_title(snapshot: Snapshot, path: str, key: str | None) -> list[str]:
     try:
         document = snapshot.document(path)
-    except (DocumentNotFound, NotADocument, LimitExceeded):
+    except (DocumentNotFound, LfsTextMissing, LimitExceeded):
         return []
     section: Section | None = document.section_by_key(key) if key is not None else None
     return [section.title if section is not None else document.title]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from workspace.document.section_text import compute_digest
 from workspace.errors import LimitExceeded
 from workspace.git.repository import DamagedRepository
-from workspace.snapshot.snapshot import NotADocument, list_changed_documents
+from workspace.snapshot.snapshot import LfsTextMissing, list_changed_documents
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
@@ -64,5 +64,5 @@ def find_changed_sections(old: Snapshot, new: Snapshot, progress: Progress | Non
 def _read_document(snapshot: Snapshot, path: str) -> Document | None:
     try:
         return snapshot.document(path)
-    except (LimitExceeded, NotADocument, DamagedRepository):
+    except (LimitExceeded, LfsTextMissing, DamagedRepository):
         return None

@@ -37,7 +37,7 @@ from workspace.edits.section_position import find_target_position
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, walk_first_parents
 from workspace.history.moved_addresses import MAX_COMMITS
-from workspace.history.section_tracker import Tracker
+from workspace.history.section_tracker import SectionTracker
 from workspace.markdown.lines import normalize_line_endings
 from workspace.snapshot.snapshot import check_lfs_pointer
 
@@ -281,7 +281,7 @@ class HistoryTracer:
     """A tracer of positions and versions in the history of a workspace, with the settings of `snapshot`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._tracker = Tracker(snapshot.git, snapshot.config.is_document, _MAX_READ_BYTES)
+        self._tracker = SectionTracker(snapshot.git, snapshot.config.is_document, _MAX_READ_BYTES)
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
     def map_position(self, history: Sequence[Node], position: SectionPosition) -> SectionPosition | None:
@@ -339,7 +339,7 @@ def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Docu
     """Return the document at a path of a commit, or None if the path did not exist.
 
     The limits of `config` apply, but not its selection of documents. Raises NotAtCommit if the path is not a
-    file, NotADocument for a pointer of Git LFS, and LimitExceeded.
+    file, LfsTextMissing for a pointer of Git LFS, and LimitExceeded.
     """
     entry = snapshot.entry(path)
     if entry is None:

@@ -53,7 +53,7 @@ class RestoreDocument(Operation):
         """Put the old bytes into the overlay; no change if the document already has them.
 
         Raises InvalidPath, DocumentNotFound for a document that was moved to another path, NotAtCommit,
-        NotADocument, PathExists, LimitExceeded.
+        LfsTextMissing, PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
@@ -206,7 +206,7 @@ class RestoreSection(DocumentOperation):
         """Put the changed document into the overlay; no change if the section already has the old text.
 
         Raises DocumentNotFound, SectionNotFound for a section that was renamed or moved, AmbiguousAddress,
-        NotAtCommit, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
+        NotAtCommit, LfsTextMissing, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported late, because a server can answer its first calls without these modules.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section

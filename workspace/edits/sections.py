@@ -58,7 +58,7 @@ from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK, encode_with_ending
 from workspace.markdown.slugs import PREAMBLE
 from workspace.paths import check_path
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -466,7 +466,7 @@ def _read_target(overlay: Overlay, path: str) -> Document:
     """Return the target document of a move. Raises DocumentNotFound with the advice to create it."""
     try:
         return overlay.document(path)
-    except NotADocument:
+    except LfsTextMissing:
         raise
     except DocumentNotFound as error:
         if error.code != DocumentNotFound.code or overlay.snapshot.entry(path) is not None:

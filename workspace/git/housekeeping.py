@@ -2,9 +2,9 @@
 
 `git gc --prune=now` reads the refs first and removes objects later. So it would remove the objects of a
 commit to which a branch moved in between. But it removes no pack that has a `.keep` file (git-repack,
-git-prune). `git fetch` and `git receive-pack` protect received objects in the same way. The file exists until
-that run of `git gc` has ended. Then the pack is an ordinary pack, which the next run combines with other
-packs.
+git-prune). `git fetch` and `git receive-pack` protect received objects in the same way. After
+that run of `git gc`, Docyard removes the file. Then the pack is an ordinary pack, which the next run combines
+with other packs.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ _NO_AUTHOR = Signature("", "", 0)
 class PackedReader(GitReader):
     """The packs in `objects/pack` of a folder. The id of a tree is used as the id of its commit.
 
-    `tree` is the tree of HEAD. Another process that unpickles a reader opens the folder again.
+    `tree` is the tree of HEAD. Another process that unpickles a reader opens the folder again,
+    without `tree`.
     """
 
     def __init__(self, folder: Path, tree: str | None = None) -> None:
@@ -60,11 +61,11 @@ class PackedReader(GitReader):
         return Head(None, self._tree_id)
 
     def branches(self) -> tuple[str, ...]:
-        """Return no names, because archives have no refs."""
+        """Return no names, because a folder of packs has no refs."""
         return ()
 
     def tip(self, branch: str) -> str | None:
-        """Return None, because archives have no refs."""
+        """Return None, because a folder of packs has no refs."""
         return None
 
     def commit(self, id: str) -> Commit:
@@ -72,11 +73,11 @@ class PackedReader(GitReader):
         return Commit(id, id, (), _NO_AUTHOR, _NO_AUTHOR, "")
 
     def config(self, name: str) -> str | None:
-        """Return None: archives have no configuration, and user settings are ignored."""
+        """Return None: the folder has no configuration, and the user's settings are ignored."""
         return None
 
     def config_flag(self, name: str, default: bool = False) -> bool:
-        """Return the default, because archives have no configuration."""
+        """Return the default, because the folder has no configuration."""
         return default
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:

@@ -60,7 +60,7 @@ def write_pack(
 
     The name contains the hash of the bytes, so a pack is never replaced by a different pack.
     Raises ObjectChanged, OSError, and ValueError if there are not `count` objects. After an error, no file
-    remains.
+    of a new pack remains.
     """
     draft = folder / f"{secrets.token_hex(8)}{DRAFT_SUFFIX}"
     index = draft.with_suffix(".idx" + DRAFT_SUFFIX)
@@ -76,7 +76,7 @@ def write_pack(
             _write_file(keep_draft, keep_content, durable)
             # The `.keep` file is placed before the pack, so that no program finds the pack without it.
             moves.insert(0, (keep_draft, KEEP_SUFFIX))
-        # The index is written last: a program that finds the index also finds the pack.
+        # The index is moved last: a program that finds the index also finds the pack.
         for source, suffix in moves:
             os.replace(source, folder / f"{name}{suffix}")
             written_files += [folder / f"{name}{suffix}"] if is_new else []

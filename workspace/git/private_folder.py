@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from workspace.git.sharing import is_group_shared
 
-FOLDER = "docyard"
+PRIVATE_FOLDER_NAME = "docyard"
 
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -27,7 +27,7 @@ class FolderModes(NamedTuple):
     """The modes of the folder, and of a lock in it."""
 
     folder: int
-    file: int
+    lock: int
 
 
 PRIVATE_MODES = FolderModes(0o700, 0o600)
@@ -45,7 +45,7 @@ def make_private_folder(common_dir: Path) -> Path:
     Only the owner can set the mode, so a folder of another user is unchanged. Raises OSError, also for a
     symbolic link.
     """
-    folder, modes = common_dir / FOLDER, determine_modes(common_dir)
+    folder, modes = common_dir / PRIVATE_FOLDER_NAME, determine_modes(common_dir)
     try:
         status = folder.lstat()
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def make_shared_folder(path: Path) -> None:
 
 
 def share_with_group(path: Path) -> None:
-    """Let the group write a new file or folder, if the group may write its parent folder."""
+    """Add the parent folder's permissions to a new file or folder, if the group may write the parent."""
     parent_mode, own_mode = path.parent.stat().st_mode, path.stat().st_mode
     if not parent_mode & stat.S_IWGRP:
         return
@@ -91,7 +91,7 @@ def open_lock(common_dir: Path, name: str) -> int:
     """Open a lock in the private folder, created if missing, and return its descriptor. Raises OSError."""
     file = make_private_folder(common_dir) / name
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    mode = determine_modes(common_dir).file
+    mode = determine_modes(common_dir).lock
     status = os.fstat(handle)
     if stat.S_IMODE(status.st_mode) != mode and status.st_uid == os.geteuid():
         with suppress(OSError):  # the file system has no modes
@@ -102,7 +102,7 @@ def open_lock(common_dir: Path, name: str) -> int:
 def is_accessible_to_others(common_dir: Path) -> bool:
     """Return True if unauthorized users can access the private folder."""
     try:
-        mode = stat.S_IMODE((common_dir / FOLDER).lstat().st_mode)
+        mode = stat.S_IMODE((common_dir / PRIVATE_FOLDER_NAME).lstat().st_mode)
     except OSError:
         return False
     return bool(mode & ~determine_modes(common_dir).folder & 0o077)
@@ -110,7 +110,7 @@ def is_accessible_to_others(common_dir: Path) -> bool:
 
 def is_inaccessible(common_dir: Path) -> bool:
     """Return True if the private folder exists and this process cannot access it."""
-    folder = common_dir / FOLDER
+    folder = common_dir / PRIVATE_FOLDER_NAME
     return folder.is_dir() and not os.access(folder, os.X_OK)
 
 
@@ -127,7 +127,7 @@ def _set_modes(common_dir: Path, folder: Path, modes: FolderModes) -> None:
             if entry.is_dir(follow_symlinks=False):
                 mode = modes.folder
             elif entry.name.endswith(".lock") and entry.is_file(follow_symlinks=False):
-                mode = modes.file
+                mode = modes.lock
             else:
                 continue
             with suppress(OSError):  # the entry belongs to another user, or was removed

@@ -124,7 +124,7 @@ class ObjectReader:
             return id in self._repo.odb
 
     def find_missing_on_disk(self, ids: Iterable[str]) -> list[str]:
-        """Return the objects that are now neither in a loose file nor in a pack.
+        """Return the ids of the objects that are now neither in a loose file nor in a pack.
 
         `has_object` also finds objects in libgit2's cache, and in packs that were removed meanwhile. So the
         repository is opened again, but only if one of the objects is not loose.
@@ -325,7 +325,7 @@ class GitReader(ObjectReader):
         self.is_bare = repo.is_bare
 
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
-        """Return a form that another process opens again by the path."""
+        """Return a form with which another process opens the repository again, by `common_dir`."""
         return GitReader, (self.common_dir,)
 
     def _open(self) -> pygit2.Repository:
@@ -424,7 +424,7 @@ class GitReader(ObjectReader):
                 return ()
 
     def config(self, name: str) -> str | None:
-        """Return a value of Git's configuration, such as `core.autocrlf`, from all levels."""
+        """Return a value of Git's configuration, such as `core.autocrlf`, from all levels, or None."""
         with self._lock:
             try:
                 return str(self._repo.config[name])
@@ -444,8 +444,8 @@ class GitReader(ObjectReader):
         urls: dict[str, str] = {}
         with self._lock:
             for entry in self._repo.config:
-                section, _, rest = entry.name.partition(".")
-                name, _, key = rest.rpartition(".")
+                section, _, name_and_key = entry.name.partition(".")
+                name, _, key = name_and_key.rpartition(".")
                 if (section, key) == ("remote", "url") and name and entry.value:
                     urls.setdefault(name, entry.value)
         return urls

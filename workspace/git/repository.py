@@ -1,4 +1,4 @@
-"""Finding, opening and creating a repository, and the reasons why a repository is not opened."""
+"""The opening and creation of a repository, and the reasons why a repository is not opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pygit2.enums import ObjectType
 from workspace.errors import WorkspaceError
 from workspace.git.worktrees import find_common_dir, is_same_path
 
-# These extensions change how files or settings are read, in ways that libgit2 supports.
+# libgit2 supports these extensions, or they do not change how Docyard reads files and settings.
 _KNOWN_EXTENSIONS = {"noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"}
 
 

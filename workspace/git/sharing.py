@@ -34,10 +34,10 @@ def _is_group_shared_cached(common_dir: Path, stamp: tuple[int, int, int]) -> bo
 
     `stamp` is the inode, size and modification time of the configuration file.
     """
-    return is_shared_with_group(_read_setting(common_dir))
+    return grants_group_access(_read_setting(common_dir))
 
 
-def is_shared_with_group(value: str | None) -> bool:
+def grants_group_access(value: str | None) -> bool:
     """Return True if a value of the setting lets the group read and write; None means no setting."""
     if value is None:
         return False

@@ -39,7 +39,7 @@ class Tips:
 
     @cached_property
     def _remote_names(self) -> dict[str, Sequence[str]]:
-        """Return the remote branches by their names without the remote: `origin/topic/one` by `topic/one`."""
+        """Return the possible remote branches by branch name, such as `origin/topic/one` by `topic/one`."""
         names_by_branch: dict[str, list[str]] = {}
         for name in self._git.ref_names():
             names_by_branch.setdefault(name.partition("/")[2], []).append(name)

@@ -1,4 +1,4 @@
-"""A comparison of trees as bytes. Common entries are not parsed, so the comparison is ten times faster."""
+"""A comparison of trees as bytes. Common entries are not parsed, which makes it ten times faster."""
 
 from __future__ import annotations
 

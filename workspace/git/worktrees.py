@@ -40,7 +40,7 @@ class ForeignWorktree(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """A checkout of a branch: its folder, which may be missing, and its own Git directory."""
+    """A work tree: its folder, which may be missing, and its own Git directory."""
 
     path: Path
     git_dir: Path
@@ -113,7 +113,7 @@ def find_common_dir(git_dir: Path) -> Path:
 
 
 def read_line(path: Path) -> str:
-    """Return a small file's text without surrounding spaces; empty if the file does not exist."""
+    """Return the text of a one-line file without surrounding spaces; empty if there is no such file."""
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -129,7 +129,7 @@ def is_same_path(left: Path, right: Path) -> bool:
 
 
 def _is_main_worktree(main_folder: Path, common_dir: Path) -> bool:
-    """Return True if a folder is the main work tree of a Git directory, inside it or separate."""
+    """Return True if a folder is the main work tree of a Git directory, which may be outside the folder."""
     dot_git = main_folder / ".git"
     if dot_git.exists():
         return _is_pointer_to(dot_git, common_dir)

@@ -109,7 +109,7 @@ class History:
         history of a removed document or section begins with its removal. A task's address means its section.
 
         Raises DocumentNotFound, SectionNotFound if the address never existed, AmbiguousAddress,
-        LimitExceeded, NotADocument.
+        LimitExceeded, LfsTextMissing.
         """
         limit, max_scanned = max(1, min(limit, MAX_CHANGES)), max_scanned or MAX_SCANNED_COMMITS
         if snapshot.commit is None:
@@ -159,7 +159,7 @@ class History:
     ) -> tuple[BlamedLine, ...]:
         """Return the commit that wrote each line of a document, or of a section with its subsections.
 
-        Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded, NotADocument.
+        Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded, LfsTextMissing.
         """
         self._graph.refresh()
         text_range = self._find_range(snapshot, path, fragment)

@@ -9,7 +9,7 @@ from workspace.diff.renames import Renames
 from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
-from workspace.history.section_tracker import SectionPosition, Tracker
+from workspace.history.section_tracker import SectionPosition, SectionTracker
 from workspace.lru_cache import LRUCache
 from workspace.paths import MAX_PATH_BYTES, UNPRINTABLE_CHARACTER
 from workspace.snapshot.snapshot import NotCommitted
@@ -187,7 +187,7 @@ class _MoveSearch:
 
     def __init__(self, git: GitReader, tip: Snapshot, commits: Sequence[Node]) -> None:
         self._tip, self._commits = tip, commits
-        self._tracker = Tracker(git, tip.config.is_document, _MAX_BYTES_READ)
+        self._tracker = SectionTracker(git, tip.config.is_document, _MAX_BYTES_READ)
 
     def find(self, path: str, fragment: str | None) -> Move | None:
         origin = self._find_origin(path, fragment)

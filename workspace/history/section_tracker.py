@@ -8,7 +8,7 @@ from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
 from workspace.document.section_text import read_comparable_text
 from workspace.errors import LimitExceeded
-from workspace.snapshot.snapshot import NotADocument, check_lfs_pointer
+from workspace.snapshot.snapshot import LfsTextMissing, check_lfs_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.git.reader import GitReader
 
-_MAX_OTHER_DOCUMENTS = 100  # changed documents between two trees
+_MAX_OTHER_DOCUMENTS = 100  # if more documents differ between two trees, none of them is searched
 
 
 class SectionPosition(NamedTuple):
@@ -36,10 +36,10 @@ class SectionPosition(NamedTuple):
         return self.path, self.section.key if self.section else None
 
 
-class Tracker:
+class SectionTracker:
     """A tracker of positions from tree to tree.
 
-    Each document version is read once. At most `max_bytes` bytes are read in total.
+    Each document version is parsed once. At most `max_bytes` bytes are parsed in total.
     """
 
     def __init__(self, git: GitReader, is_document: Callable[[str], bool], max_bytes: int) -> None:
@@ -68,7 +68,7 @@ class Tracker:
         ) or self._find_in_other_documents(position, renames)
 
     def blob(self, tree: str, path: str) -> str | None:
-        """Return the blob at a path; folders that several trees share are read once."""
+        """Return the blob at a path, or None; folders that several trees share are read once."""
         visited_keys: list[tuple[str, str]] = []
         folder: str | None = tree
         remaining_path = path
@@ -102,14 +102,14 @@ class Tracker:
         try:
             check_lfs_pointer(path, data)
             return Document.parse(data, path)
-        except (NotADocument, LimitExceeded):
+        except (LfsTextMissing, LimitExceeded):
             return None
 
     def _compare_trees(self, old: str, new: str) -> Renames:
         return Renames(self._git, old, new, self._is_document)
 
     def _find_in_version(self, position: SectionPosition, path: str, blob: str) -> SectionPosition | None:
-        """Return the same section in another version of its document."""
+        """Return the same section in another version of its document, or None."""
         document = self.document(path, blob)
         if document is None or position.document is None or position.section is None:
             return None
@@ -117,7 +117,7 @@ class Tracker:
         return SectionPosition(path, document, section) if section else None
 
     def _find_in_other_documents(self, position: SectionPosition, renames: Renames) -> SectionPosition | None:
-        """Return the same section in another document that differs between the same two trees."""
+        """Return the same section in another document that differs between these trees, or None."""
         if position.document is None or position.section is None or position.section.is_preamble:
             return None
         text = read_comparable_text(position.document, position.section)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.errors import LimitExceeded
 from workspace.markdown.lines import Lines
-from workspace.snapshot.snapshot import DocumentCache, NotADocument
+from workspace.snapshot.snapshot import DocumentCache, LfsTextMissing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +98,7 @@ class Versions:
             return None
         try:
             return self._cache.get(self.git, path, blob)
-        except (NotADocument, LimitExceeded):
+        except (LfsTextMissing, LimitExceeded):
             return None
 
     def make_range(self, path: str, blob: str, section: Section | None) -> TextRange:

@@ -18,7 +18,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
 from workspace.history.moved_addresses import MAX_COMMITS
-from workspace.history.section_tracker import SectionPosition, Tracker
+from workspace.history.section_tracker import SectionPosition, SectionTracker
 from workspace.markdown.lines import BLANK
 from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 
@@ -115,7 +115,7 @@ def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> Sec
     """Return the position of a comment's target at a tip; return None if the text was removed."""
     if commit is None or tip.tree is None or not tip.git.has_object(commit):
         return _find_by_address(target, tip)
-    tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
+    tracker = SectionTracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
     old_tree = tip.git.commit(commit).tree
     original_position = _read_at(tracker, old_tree, target)
     if original_position is None:
@@ -133,7 +133,7 @@ def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> Sec
 
 
 def _track_stepwise(
-    tracker: Tracker, start: SectionPosition, commit: str, tip: Snapshot
+    tracker: SectionTracker, start: SectionPosition, commit: str, tip: Snapshot
 ) -> SectionPosition | None:
     """Track a position commit by commit, because an edit and a move may be in separate commits."""
     commits = Graph(tip.git).first_parents(tip.commit, max_commits=MAX_COMMITS) if tip.commit else []
@@ -147,11 +147,11 @@ def _track_stepwise(
 
 def _find_by_address(target: CommentTarget, tip: Snapshot) -> SectionPosition | None:
     """Return the position that the address of a target names at a tip."""
-    tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
+    tracker = SectionTracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
     return _read_at(tracker, tip.tree, target) if tip.tree is not None else None
 
 
-def _read_at(tracker: Tracker, tree: str, target: CommentTarget) -> SectionPosition | None:
+def _read_at(tracker: SectionTracker, tree: str, target: CommentTarget) -> SectionPosition | None:
     blob = tracker.blob(tree, target.path)
     document = tracker.document(target.path, blob) if blob is not None else None
     if document is None or target.slug is None:
@@ -239,7 +239,7 @@ class TargetFilter:
 
     def __init__(self, tip: Snapshot | None, location: LocationFilter) -> None:
         self._tip, self._location = tip, location
-        self._tracker = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
+        self._tracker = SectionTracker(tip.git, lambda path: True, 0) if tip is not None else None
         self._has_changed_by_path: dict[tuple[str, str], bool] = {}
 
     def may_match(self, comment: Comment) -> bool:

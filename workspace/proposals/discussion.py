@@ -181,6 +181,11 @@ MAX_TOTAL_BYTES = 32_000_000
 _COMMENT_SHARE, _CLIENT_SHARE, _FULL_SHARE = 0.5, 0.75, 1.0
 """The shares of the quota: of comments and long events, of events by clients, and of all events."""
 
+_EVENTS_BY_SHARE = {
+    _COMMENT_SHARE: "comments, edits and long events",
+    _CLIENT_SHARE: "events by clients",
+    _FULL_SHARE: "all events",
+}
 _MAX_SHORT_EVENT_BYTES = 16_000
 File = TypeVar("File")
 
@@ -203,17 +208,18 @@ def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
 def check_quota(file_count: int, total_bytes: int, new_events: Sequence[tuple[Event, int]]) -> None:
     """Raise InvalidEventText if new events, with their bytes, exceed the quota of files and bytes.
 
-    Comments may fill half of the quota, and events by clients three quarters. So a person can review or close
-    the proposal in spite of a flood of either.
+    Comments, edits and long events may fill half of the quota, and events by clients three quarters. So a
+    person can review or close the proposal in spite of a flood of either.
     """
     for event, event_bytes in new_events:
         file_count += 1
         total_bytes += event_bytes
         share = _find_quota_share(event, event_bytes)
-        if file_count > share * MAX_EVENTS or total_bytes > share * MAX_TOTAL_BYTES:
+        max_events, max_bytes = int(share * MAX_EVENTS), int(share * MAX_TOTAL_BYTES)
+        if file_count > max_events or total_bytes > max_bytes:
             raise InvalidEventText(
-                f"the proposal '{event.proposal}' has reached its limit of {MAX_EVENTS:,} events "
-                f"({MAX_TOTAL_BYTES // 1_000_000} MB)",
+                f"the proposal '{event.proposal}' has reached the limit for {_EVENTS_BY_SHARE[share]}: "
+                f"{max_events:,} events or {max_bytes // 1_000_000} MB in total",
                 fix="Shorten the text, or open a new proposal.",
                 field=event.body.kind,
             )
@@ -237,11 +243,11 @@ _MAX_NAME_CHARACTERS = 100  # the maximum number of characters of the original n
 
 
 class ProposalEvents(NamedTuple):
-    """The events of one proposal, in order, and the numbers of its files.
+    """The events of one proposal, in order, and the counts of its files.
 
     `unreadable_count` counts the files from which no event was read. `unread_event_count` counts
     those of them that may be events: missing files, and files beyond the quota. `file_count` counts all files
-    that may be events, and `total_bytes` is their size.
+    that may be events, and `total_bytes` is the size of those within the size limit of an event.
     """
 
     events: tuple[Event, ...] = ()

@@ -56,9 +56,9 @@ _SUBJECT_BY_KIND = {
 
 
 class AppendResult(NamedTuple):
-    """The commit that appended some events, and the events.
+    """Some events, and the commit that appended them.
 
-    `is_repeat` is True if an earlier call appended them.
+    `is_repeat` is True if an earlier call appended them; `commit` is then the current tip of the discussion.
     """
 
     commit: str

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 
-class MergedFiles:
+class _MergedSettings:
     """The settings after a merge, and the types of documents by these settings. Raises InvalidConfig."""
 
     def __init__(self, merge: Merge) -> None:
@@ -129,7 +129,7 @@ class _UnreviewedSearch:
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
-        self._files = MergedFiles(merge)
+        self._files = _MergedSettings(merge)
         self._bases = [merge.ours.at(base) for base in merge.bases]
         self._removals = {side: _Removals(side) for side in (merge.ours, merge.theirs)}
 

@@ -68,7 +68,7 @@ def render(
     urls: PageUrls,
     options: RenderOptions = RenderOptions(),  # noqa: B008
 ) -> RenderedDocument:
-    """Render a document as HTML. Raises DocumentNotFound, NotADocument, LimitExceeded."""
+    """Render a document as HTML. Raises DocumentNotFound, LfsTextMissing, LimitExceeded."""
     blob = snapshot.blob(path)
     return _rendered_documents.get(
         (snapshot.tree, path, urls, options), lambda: _render(snapshot, path, blob, urls, options)

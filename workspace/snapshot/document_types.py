@@ -34,7 +34,7 @@ class BrokenType(WorkspaceError):
     code = "INVALID_TEMPLATE"
 
 
-def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
+def read_document_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
     """Return the types by name in display order; a workspace's own type replaces a built-in type."""
     types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
     folder = snapshot.entry(TYPES_FOLDER)
@@ -46,9 +46,9 @@ def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
     return types
 
 
-def read_type_by_name(snapshot: Snapshot, name: str) -> DocumentType:
+def read_document_type(snapshot: Snapshot, name: str) -> DocumentType:
     """Return the type with a name. Raises UnknownType, BrokenType."""
-    types = read_types(snapshot)
+    types = read_document_types(snapshot)
     document_type = types.get(name)
     if document_type is None:
         nearest = find_nearest(name, types)

@@ -50,7 +50,7 @@ class Overlay:
     def document(self, path: str) -> Document:
         """Return a document in the state of the batch.
 
-        Raises DocumentNotFound, NotADocument, LimitExceeded.
+        Raises DocumentNotFound, LfsTextMissing, LimitExceeded.
         """
         if path in self._documents:
             document = self._documents[path]
@@ -155,7 +155,7 @@ class Overlay:
         self.put(document)
 
     def remove(self, path: str) -> None:
-        """Remove a document of any size. Raises DocumentNotFound, NotADocument."""
+        """Remove a document of any size. Raises DocumentNotFound, LfsTextMissing."""
         if path in self._documents:
             self.document(path)
         else:

@@ -97,12 +97,12 @@ def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
     return config.is_manifest(path) if is_manifest(path) else config.is_document(path)
 
 
-def _limit_count(max_count: int, items: Iterable[T], name: str) -> Iterator[T]:
-    """Yield items; raise TooManyFiles for more than `max_count`. `name` is the plural noun of the items."""
+def _limit_count(max_count: int, items: Iterable[T], noun: str) -> Iterator[T]:
+    """Yield items; raise TooManyFiles for more than `max_count`. `noun` names the items."""
     for number, item in enumerate(items):
         if number == max_count:
             raise TooManyFiles(
-                f"there are more than {max_count:,} {name}",
+                f"there are more than {max_count:,} {noun}",
                 fix="Split this repository into several repositories, or serve another one.",
                 limit=max_count,
             )
@@ -137,21 +137,21 @@ class DocumentNotFound(WorkspaceError):
 
 
 class NotCommitted(DocumentNotFound):
-    """An error: the file is in the work tree but in no commit, and only commits are read."""
+    """An error: the file is in the work tree but not in HEAD, and only commits are read."""
 
     code = "NOT_COMMITTED"
 
 
-class NotADocument(DocumentNotFound):
+class LfsTextMissing(DocumentNotFound):
     """An error: the file is a pointer of Git LFS, whose text is not in the repository."""
 
     code = "NOT_A_DOCUMENT"
 
 
 def check_lfs_pointer(path: str, data: bytes) -> None:
-    """Raise NotADocument for a pointer of Git LFS (git-lfs, `docs/spec.md`, "The Pointer")."""
+    """Raise LfsTextMissing for a pointer of Git LFS (git-lfs, `docs/spec.md`, "The Pointer")."""
     if len(data) < _MAX_LFS_POINTER_BYTES and data.startswith(_LFS_POINTER_PREFIX):
-        raise NotADocument(
+        raise LfsTextMissing(
             f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
             fix="Remove the file from LFS (git lfs migrate export) to read and write it here.",
         )
@@ -164,7 +164,7 @@ class DocumentCache:
         self._documents: LRUCache[tuple[str, str], Document] = LRUCache(max_bytes, _measure_cost)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
-        """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
+        """Return the document of a blob, parsed once. Raises LfsTextMissing, LimitExceeded."""
         return self._documents.get((path, blob), _parse, git, path, blob)
 
     def put(self, document: Document) -> None:
@@ -188,7 +188,8 @@ def _measure_cost(document: Document) -> int:
 class Snapshot:
     """One commit of the workspace. `commit` and `tree` are None before the first commit.
 
-    With a `folder`, only this folder has documents, whatever root the settings name.
+    With a `folder`, only this folder has documents, whatever root the settings name. `previous` is a snapshot
+    of another commit: its listing, if it was read, needs only the changes since.
     """
 
     def __init__(
@@ -204,10 +205,10 @@ class Snapshot:
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
-        # Only a previous snapshot with a listing is useful. Any other would only keep older snapshots in
-        # memory.
-        is_usable = previous is None or "_listing" in vars(previous)
-        self._previous: Snapshot | None = previous if previous is None or is_usable else previous._previous
+        # A previous snapshot without a listing is replaced by its own previous one, so that no chain of
+        # snapshots stays in memory.
+        has_listing = previous is not None and "_listing" in vars(previous)
+        self._previous: Snapshot | None = previous if previous is None or has_listing else previous._previous
 
     def at(self, commit: str) -> Snapshot:
         """Return the snapshot of another commit of the repository, with the same cache of documents."""
@@ -298,7 +299,7 @@ class Snapshot:
     def document(self, path: str) -> Document:
         """Return a parsed document, cached by its blob.
 
-        Raises DocumentNotFound, NotADocument, LimitExceeded.
+        Raises DocumentNotFound, LfsTextMissing, LimitExceeded.
         """
         blob = self.blob(path)
         self.config.limits.check_document(path, self.git.blob_size(blob))
@@ -311,7 +312,7 @@ class Snapshot:
     def find_text_blob(self, path: str) -> str:
         """Return the blob of a document whose text is in the repository.
 
-        Raises DocumentNotFound, NotADocument.
+        Raises DocumentNotFound, LfsTextMissing.
         """
         blob = self.blob(path)
         if self.git.blob_size(blob) < _MAX_LFS_POINTER_BYTES:
@@ -351,7 +352,7 @@ class Snapshot:
         nearest = find_nearest(path, paths)
         if is_selected and self.is_uncommitted_file(path):
             return NotCommitted(
-                f"'{short_path}' is not committed yet: the file is in the work tree but in no commit",
+                f"'{short_path}' is not committed yet: the file is in the work tree but not in HEAD",
                 fix="Commit the file first: Docyard reads only commits.",
                 candidates=nearest,
             )

@@ -1,4 +1,4 @@
-"""The names of document types, which a list of tools needs without the types themselves."""
+"""The names of document types, for callers that do not need the types themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 TYPES_FOLDER = ".docyard/templates"
 MAX_TYPES = 64
-"""The largest number of types that are read from the folder."""
+"""The maximum number of types that are read from the folder."""
 
 _LISTED_NAME = re.compile(r"[\w-]{1,64}")
 

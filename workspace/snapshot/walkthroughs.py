@@ -16,7 +16,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.markdown.lines import BOM
 from workspace.nearest import MAX_NEAREST_NAMES, find_nearest
-from workspace.snapshot.snapshot import NotADocument, shorten_path
+from workspace.snapshot.snapshot import LfsTextMissing, shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def list_walkthroughs(snapshot: Snapshot) -> Iterator[Walkthrough]:
 def find_walkthrough(snapshot: Snapshot, path: str) -> Walkthrough | None:
     """Return the walkthrough at a path; None if there is no document, or if it has another type.
 
-    Raises NotADocument and LimitExceeded for a document that cannot be read.
+    Raises LfsTextMissing and LimitExceeded for a document that cannot be read.
     """
     entry = snapshot.entry(path)
     if entry is None or not entry.is_blob or not snapshot.config.is_document(path):
@@ -66,7 +66,7 @@ def find_walkthrough(snapshot: Snapshot, path: str) -> Walkthrough | None:
 def read_walkthrough(snapshot: Snapshot, id: str) -> Walkthrough:
     """Return the walkthrough with an id: a path, a path without its suffix, or a title that only one has.
 
-    Raises WalkthroughNotFound, and NotADocument and LimitExceeded for a document that cannot be read.
+    Raises WalkthroughNotFound, and LfsTextMissing and LimitExceeded for a document that cannot be read.
     """
     name = id.strip()
     paths = [id, *(name + suffix for suffix in ("", *DOCUMENT_SUFFIXES))]
@@ -124,7 +124,7 @@ def _list_paths(snapshot: Snapshot) -> tuple[str, ...]:
                 snapshot, snapshot.document(path)
             ):
                 paths.append(path)
-        except (LimitExceeded, NotADocument):
+        except (LimitExceeded, LfsTextMissing):
             continue
         except DamagedRepository:  # the object may be restored, so the result is not cached
             is_complete = False
@@ -136,7 +136,7 @@ def _list_paths(snapshot: Snapshot) -> tuple[str, ...]:
 def _read_if_readable(snapshot: Snapshot, path: str) -> Walkthrough | None:
     try:
         return find_walkthrough(snapshot, path)
-    except (LimitExceeded, NotADocument, DamagedRepository):
+    except (LimitExceeded, LfsTextMissing, DamagedRepository):
         return None
 
 

@@ -19,7 +19,7 @@ _MAX_NAMED_PATHS = 3
 
 
 class SyncConflict(WorkspaceError):
-    """An error: a write to paths that changed differently here and in the remote; `paths` has 20 of them."""
+    """An error: a write to paths that changed differently here and in the remote; `paths` has at most 20."""
 
     code: ClassVar[str] = "SYNC_CONFLICT"
 
@@ -38,12 +38,12 @@ class SyncConflict(WorkspaceError):
 class BlockedPaths(NamedTuple):
     """The paths in conflict between two commits, and the paths that the remote's commit changed.
 
-    `theirs` is the remote's commit, and `tree` the tree of `ours`. `changed_paths` are all paths that
+    `theirs` is the remote's commit, and `our_tree` the tree of `ours`. `changed_paths` are all paths that
     `theirs` changed since the merge bases.
     """
 
     ours: str | None
-    tree: str | None
+    our_tree: str | None
     theirs: str | None
     bases: tuple[str, ...]
     paths: frozenset[str]
@@ -57,9 +57,9 @@ def check_not_blocked(
     remote: str,
     last_result: BlockedPaths | None,
 ) -> BlockedPaths:
-    """Return the conflicts if no change is to a path in conflict; `last_result` may be reused.
+    """Raise SyncConflict for a change to a path in conflict; otherwise return the paths in conflict.
 
-    Raises SyncConflict, DamagedRepository.
+    If `last_result` is still valid, it is returned. Raises InvalidConfig, LimitExceeded, DamagedRepository.
     """
     blocked_paths = (
         last_result
@@ -73,7 +73,7 @@ def check_not_blocked(
 
 
 def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
-    """Return the conflicts between two commits; empty for unrelated histories."""
+    """Return the paths in conflict between two commits; none for unrelated or shallow histories."""
     # Imported here because a server answers its first requests without a merge.
     from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits
@@ -123,7 +123,7 @@ def _is_still_valid(last_result: BlockedPaths, ours: Snapshot, theirs: Snapshot)
         return False
     return all(
         change.path not in last_result.changed_paths
-        for change in trees.diff_trees(ours.git, last_result.tree, ours.tree)
+        for change in trees.diff_trees(ours.git, last_result.our_tree, ours.tree)
     )
 
 

@@ -91,7 +91,7 @@ class RefMover:
 
         Raises Locked if another program does not release its lock in time, RefNotMoved, OSError.
         """
-        lock = self._find_lock(ref)
+        lock = self._get_lock_path(ref)
         self._note_file.write_text(f"{ref} {commit or ''}\n")
         try:
             deadline, unlocked_attempts = time.monotonic() + WAIT_FOR_GIT_S, 0
@@ -112,7 +112,7 @@ class RefMover:
     def _recover(self) -> None:
         with suppress(OSError, ValueError):  # the note is unreadable, or the lock is missing
             ref, commit = self._note_file.read_text().rstrip("\n").split(" ")
-            lock = self._find_lock(ref)
+            lock = self._get_lock_path(ref)
             if ref.startswith("refs/") and ".." not in ref:
                 deadline = time.monotonic() + WAIT_FOR_GIT_S
                 while lock.exists() and time.monotonic() < deadline:
@@ -121,7 +121,7 @@ class RefMover:
                     lock.unlink()
         self._note_file.unlink(missing_ok=True)
 
-    def _find_lock(self, ref: str) -> Path:
+    def _get_lock_path(self, ref: str) -> Path:
         return self._common_dir / f"{ref}.lock"
 
 
@@ -142,13 +142,16 @@ class RemoteDamaged(WorkspaceError):
         )
 
 
-def check_complete(git: GitReader, remote: str, commit: str, ours: str | None, checked_ids: set[str]) -> None:
-    """Raise RemoteDamaged if objects of a fetched commit are missing, other than those of `ours`.
+def check_complete(
+    git: GitReader, remote: str, commit: str, complete_commit: str | None, checked_ids: set[str]
+) -> None:
+    """Raise RemoteDamaged if objects of a fetched commit, or of up to 1,000 ancestors, are missing.
 
-    Commits of `checked_ids` are skipped; checked commits are added to `checked_ids`.
+    The objects of `complete_commit` are not checked. Commits of `checked_ids` are skipped; checked commits
+    are added to `checked_ids`.
     """
     try:
-        base = git.commit(ours).tree if ours is not None else None
+        base = git.commit(complete_commit).tree if complete_commit is not None else None
         _check_changes(git, diff_trees(git, base, git.commit(commit).tree))
         for parent, tree in islice(_list_tree_pairs(git, commit, checked_ids), MAX_CHECKED_COMMITS):
             _check_changes(git, diff_trees(git, parent, tree))
@@ -243,14 +246,15 @@ class RemoteSession:
         )
 
     def list_seen_commits(self) -> Mapping[str, str]:
-        """Return the last seen commits of the remote's branches, and lost commits, by branch."""
+        """Return the last seen commit of each branch; for a branch without one, its lost commit."""
         lost_commits = self.remotes.refs(format_lost_ref(self.remote.name, ""))
         return lost_commits | self.remotes.refs(format_tracking_ref(self.remote.name, ""))
 
     def compare(self, branch: str) -> TrackedCommits:
         """Return the commits of a branch, here and on the remote, and its state.
 
-        Raises ShallowHistory, DamagedRepository.
+        The ref of a lost commit is removed if the commit is no longer lost. Raises ShallowHistory,
+        DamagedRepository, and the errors of `RefMover.move`.
         """
         ours = self.workspace.tip(branch) if branch == self.branch else self.store.tip(branch)
         theirs = self.remotes.commit_at(format_tracking_ref(self.remote.name, branch))
@@ -265,7 +269,8 @@ class RemoteSession:
     def fetch(self, peer: Peer) -> dict[str, WorkspaceError]:
         """Fetch all synchronized branches; return the errors of the branches that failed, by branch.
 
-        Raises ShallowClone, and the errors of `RemoteProcess.run`; the refs are then unchanged.
+        Raises ShallowClone, and the errors of `RemoteProcess.run`; the remote-tracking refs are then
+        unchanged.
         """
         if self.store.is_shallow and peer.address.transport is Transport.FILE:
             raise ShallowClone
@@ -310,9 +315,9 @@ class RemoteSession:
     def _record_tip(
         self, peer: Peer, branch: str, theirs: str | None, old_tip: str | None, checked_ids: set[str]
     ) -> None:
-        """Move the remote-tracking ref of a branch. Commits of `checked_ids` are complete.
+        """Move the remote-tracking ref of a branch, and record the old tip if the remote has lost it.
 
-        Raises RemoteDamaged.
+        Commits of `checked_ids` are complete. Raises RemoteDamaged, and the errors of `RefMover.move`.
         """
         if theirs == old_tip:
             return
@@ -382,7 +387,9 @@ class RemoteSession:
 
 
 def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
-    """Raise WorktreeBusy if checkout rules of a checked-out branch change.
+    """Raise WorktreeBusy if a `.gitattributes` file of a checked-out branch changes.
+
+    `command` is the Git command of the error's fix.
 
     libgit2 would check out the other files by the rules that the work tree has before the update.
     """

@@ -31,7 +31,7 @@ def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceEr
     """Push the branch of a proposal, then the discussion; return the error of the discussion, or None.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
-    RemoteMoved if the branch has diverged, PushRejected, and the errors of `RemoteProcess.run`.
+    RemoteMoved if the branch has diverged, PushRejected, and the errors of `RemoteSession.fetch`.
     """
     store, served_branch = require_writable(workspace.git), workspace.branch
     if served_branch is None:

@@ -165,7 +165,7 @@ def read_text(snapshot: Snapshot, path: str) -> TextFile:
 
     An absolute path inside the work tree is accepted. The size is checked before a file is read.
 
-    Raises InvalidPath, DocumentNotFound, NotAFile, NotCommitted, NotADocument (Git LFS), NotText,
+    Raises InvalidPath, DocumentNotFound, NotAFile, NotCommitted, LfsTextMissing (Git LFS), NotText,
     LimitExceeded.
     """
     path = normalize_path(snapshot, path).rstrip("/")

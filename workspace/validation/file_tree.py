@@ -70,7 +70,7 @@ class FileSetTree:
     def read_document(self, path: str) -> Document:
         """Return the document at a path; recent documents are cached.
 
-        Raises NotADocument, LimitExceeded, UnreadableFile, DamagedRepository.
+        Raises LfsTextMissing, LimitExceeded, UnreadableFile, DamagedRepository.
         """
         return self._cache.get(path, self._read_uncached_document, path)
 

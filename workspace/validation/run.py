@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
 from workspace.git.objects import hash_blob
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.snapshot import LfsTextMissing
 from workspace.validation.file_tree import FileSetTree
 from workspace.validation.rule import Finding, RuleContext, Severity
 from workspace.validation.rules import (
@@ -277,7 +277,7 @@ class Validator:
             if makes_suggestions:
                 return check_document(context, _LINK_RULES, severities, MAX_SUGGESTIONS)
             return check_document(context, RULES, severities)
-        except NotADocument:
+        except LfsTextMissing:
             return []
         except LimitExceeded as error:
             name = unreadable_document.RULE.name

@@ -49,7 +49,7 @@ def suggest_next_command(view: ProposalView) -> str:
         return suggest_next_step(proposal)
     if view.preview.conflicts:
         return f"docyard proposals conflicts {proposal.id}"
-    if view.merge_requirements.unreviewed is not None:
+    if view.merge_requirements.unreviewed_changes is not None:
         return f"docyard proposals refresh {proposal.id}"
     return (
         format_approve_command(proposal)
@@ -171,11 +171,11 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
     proposal = view.proposal
     if proposal.state is ProposalState.MERGED:
         return
-    if view.merge_requirements.unreviewed is not None:
+    if view.merge_requirements.unreviewed_changes is not None:
         printer.print_heading(
             f"Changes from {proposal.content.target} that a merge would add without a review"
         )
-        print_changes(printer, view.merge_requirements.unreviewed, max_chars=_MAX_SHOWN_DIFF_CHARS)
+        print_changes(printer, view.merge_requirements.unreviewed_changes, max_chars=_MAX_SHOWN_DIFF_CHARS)
     blockers = view.merge_requirements.blockers
     token = describe_needed_token(view)
     printer.print_heading("Unmet merge requirements" if blockers else "All merge requirements are met")
@@ -207,7 +207,7 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
 
 
 def _print_failed_check(printer: PagePrinter, check: CheckResult) -> None:
-    count = len(check.problems) + check.more
+    count = len(check.problems) + check.omitted_count
     printer.print_line(
         StyledText("✗ ", "red"), f"{check.name}: {format_count(count, 'problem')}", indent=2, hang=2
     )
@@ -250,8 +250,8 @@ def page_to_data(view: ProposalView, *, include_diff: bool, include_comments: bo
         ],
         "missing": [describe_blocker(blocker) for blocker in view.merge_requirements.blockers],
         "unreviewed": None
-        if view.merge_requirements.unreviewed is None
-        else changes_to_data(view.merge_requirements.unreviewed),
+        if view.merge_requirements.unreviewed_changes is None
+        else changes_to_data(view.merge_requirements.unreviewed_changes),
         "demands": _requirements_to_data(view.merge_requirements.requirements),
         "checks": [_check_to_data(check) for check in view.preview.checks],
         "conflicts": [format_conflict_name(path, conflict.unit) for path, conflict in view.preview.conflicts],
@@ -292,7 +292,7 @@ def _check_to_data(check: CheckResult) -> dict[str, Any]:
         "name": check.name,
         "passed": check.passed,
         "problems": [problem._asdict() for problem in check.problems],
-        "more": check.more,
+        "more": check.omitted_count,
     }
 
 
@@ -310,7 +310,7 @@ def load_proposal_view(workspace: Workspace, name: str, address: str | None, fol
         proposal,
         changes,
         preview,
-        proposal_actions.find_merge_blockers(proposal, preview),
+        proposal_actions.find_merge_requirements(proposal, preview),
         proposal_reviews.overlaps(proposal, proposal_actions.list_all()),
         proposal_reviews.commits(proposal),
         _load_threads(workspace, proposal, (path, slug)),

@@ -23,7 +23,7 @@ from docyard.web.urls import PageUrls
 from workspace.errors import LimitExceeded
 from workspace.lru_cache import LRUCache
 from workspace.markdown.slugs import PREAMBLE
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
     from docyard.web.documents.sidebar import DocumentContext
@@ -115,14 +115,14 @@ class TaskProgress(NamedTuple):
 def render_document_page(request: PageRequest, context: DocumentContext) -> Response:
     """Return the page of a document; for another path, a redirect to the file, folder, or new location.
 
-    Raises DocumentNotFound, NotADocument, RefNotFound.
+    Raises DocumentNotFound, LfsTextMissing, RefNotFound.
     """
     path = get_path(request)
     try:
         document = request.snapshot.document(path)
     except LimitExceeded as error:
         return _render_too_large(request, path, context, error)
-    except NotADocument:
+    except LfsTextMissing:
         raise
     except DocumentNotFound as error:
         url = _find_folder_or_raw_url(request, path) or find_redirect_url(request, error, "document")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.errors import WorkspaceError
 from workspace.paths import is_nameable
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
@@ -40,7 +40,7 @@ class ResolvedTarget(NamedTuple):
 def resolve_target(request: PageRequest) -> ResolvedTarget:
     """Return the document and section that the path and the query's `section` name.
 
-    Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NotADocument, LimitExceeded.
+    Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LfsTextMissing, LimitExceeded.
     """
     document = request.snapshot.document(get_path(request))
     name = get_section(request)
@@ -79,7 +79,7 @@ def find_redirect_url(request: PageRequest, error: WorkspaceError, kind: str) ->
 
     `kind` is the method of `PageUrls` for the page: document, raw, history, blame, edit.
     """
-    if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, NotADocument):
+    if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, LfsTextMissing):
         return None
     try:
         new_location = find_moved_target(request, get_path(request), get_section(request))

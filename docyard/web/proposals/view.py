@@ -68,8 +68,8 @@ def render_proposal_page(request: PageRequest) -> Response:
         first_changes=build_diff(
             view.changes, max_sections=_MAX_SHOWN_SECTIONS, max_change_chars=_MAX_SHOWN_CHARS
         ),
-        unreviewed=build_diff(view.merge_requirements.unreviewed, id_prefix="unreviewed-")
-        if view.merge_requirements.unreviewed is not None
+        unreviewed=build_diff(view.merge_requirements.unreviewed_changes, id_prefix="unreviewed-")
+        if view.merge_requirements.unreviewed_changes is not None
         else None,
         ref=view.changes.tip,
         merge_status=build_merge_status(request, view),
@@ -96,7 +96,7 @@ def load_view(request: PageRequest, proposal: Proposal) -> ProposalView:
         proposal,
         proposal_reviews.changes(proposal),
         preview,
-        proposal_actions.find_merge_blockers(proposal, preview),
+        proposal_actions.find_merge_requirements(proposal, preview),
         proposal_reviews.overlaps(proposal, request.proposals) if proposal.is_open else (),
         proposal_reviews.commits(proposal),
         (),

@@ -16,7 +16,7 @@ from tests.docyard.commands.conftest import CommitAll, RunInTerminal
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
+from tests.workspace.history.fast_import import PlannedCommit, build_linear_commits, write_history
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]

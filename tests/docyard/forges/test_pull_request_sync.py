@@ -157,7 +157,7 @@ def test_forge_approval_is_shown_but_satisfies_no_rule(setup: ForgeSetup) -> Non
         CommitRelation.CURRENT,
     )
     assert reloaded_proposal.state is ProposalState.APPROVED
-    blockers = setup.proposal_actions.find_merge_blockers(
+    blockers = setup.proposal_actions.find_merge_requirements(
         reloaded_proposal, setup.workspace.proposal_reviews().preview(reloaded_proposal)
     )
     assert not blockers.requirements[0].is_met

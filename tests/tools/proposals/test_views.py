@@ -220,7 +220,7 @@ def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     proposal_record = proposal_actions.find(proposal)
     assert (
-        proposal_actions.find_merge_blockers(proposal_record, proposal_reviews.preview(proposal_record))
+        proposal_actions.find_merge_requirements(proposal_record, proposal_reviews.preview(proposal_record))
         .blockers[0]
         .code
         == "NOTHING_PROPOSED"

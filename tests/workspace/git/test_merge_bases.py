@@ -12,7 +12,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.history.streams import PlannedCommit, write_history
+from tests.workspace.history.fast_import import PlannedCommit, write_history
 from workspace.git.ancestry import Node
 from workspace.git.merge_bases import Ancestry, ShallowHistory, find_best_common_ancestors
 from workspace.git.reader import GitReader

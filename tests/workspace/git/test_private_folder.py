@@ -22,7 +22,7 @@ from tests.other_user import run_as_other_user
 from tests.repositories import Repo
 from tools.dispatcher import ToolDispatcher
 from workspace.git.private_folder import make_private_folder, open_lock
-from workspace.git.sharing import is_shared_with_group
+from workspace.git.sharing import grants_group_access
 from workspace.git.store import GitStore
 from workspace.policy.tokens import Tokens
 from workspace.publishing.batch import Batch
@@ -159,7 +159,7 @@ def test_files_of_git_stay_readable(repo: Repo) -> None:
     ],
 )
 def test_sharing_setting_value_is_parsed(value: str | None, is_shared: bool) -> None:
-    assert is_shared_with_group(value) == is_shared
+    assert grants_group_access(value) == is_shared
 
 
 def test_sharing_setting_without_value_shares_with_group(repo: Repo) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
-from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
+from tests.workspace.history.fast_import import PlannedCommit, build_linear_commits, write_history
 from workspace.document.addresses import SectionNotFound
 from workspace.history.blame import BlamedLine
 from workspace.workspace import Workspace

@@ -10,13 +10,13 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
-from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
+from tests.workspace.history.fast_import import PlannedCommit, build_linear_commits, write_history
 from workspace.archive import Archive
 from workspace.document.addresses import AmbiguousAddress, SectionNotFound
 from workspace.document.document import Document
 from workspace.history.commits import CommitChange
 from workspace.history.log import ChangePage, NoHistory
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 from workspace.workspace import Workspace
 
 GUIDE = (
@@ -358,7 +358,7 @@ def test_new_commits_are_in_the_history(tmp_path: Path) -> None:
         ("picture.png", None, DocumentNotFound),
         ("folder", None, DocumentNotFound),
         ("link.md", None, DocumentNotFound),
-        ("large.md", None, NotADocument),
+        ("large.md", None, LfsTextMissing),
     ],
 )
 def test_unknown_ambiguous_or_unreadable_address_is_an_error(

@@ -321,7 +321,7 @@ def test_non_document_is_merged_as_whole_file(history: CommitGraph, path: str) -
     )
 
 
-def test_large_file_in_conflict_is_shown_by_id(history: CommitGraph) -> None:
+def test_large_file_in_conflict_is_shown_by_mode_and_id(history: CommitGraph) -> None:
     large = b"x" * 10_000_001
     result = merge_changes(history, {"logo.png": b"ours"}, {"logo.png": large})
     their_entry = result.conflicts[0].conflict.theirs
@@ -332,7 +332,7 @@ def test_large_file_in_conflict_is_shown_by_id(history: CommitGraph) -> None:
 
 def test_changed_modes_links_and_submodules_are_merged(history: CommitGraph) -> None:
     blob, guide = history.store.put_blob(b"guide.md"), hash_blob(GUIDE.encode())
-    link, module = (
+    link, submodule = (
         WholeEntry(TreeEntry("", blob, LINK_MODE)),
         WholeEntry(TreeEntry("", history.base, SUBMODULE_MODE)),
     )
@@ -340,7 +340,7 @@ def test_changed_modes_links_and_submodules_are_merged(history: CommitGraph) -> 
         "guide.md": WholeEntry(TreeEntry("", guide, EXECUTABLE_MODE)),
         "link": link,
         "logo.png": link,
-        "module": module,
+        "module": submodule,
     }
     text = GUIDE.replace("Use it.", "Use it well.")
     our_commit, other_commit = (

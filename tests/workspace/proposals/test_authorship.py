@@ -85,7 +85,7 @@ def test_conflict_resolved_by_agent_allows_approval_by_user(setup: ProposalSetup
 
 
 def test_person_who_resolved_sync_conflict_cannot_approve(setup: ProposalSetup) -> None:
-    """A sync may write protected text to a proposal; it reaches the target only by review."""
+    """A sync may write protected text to a proposal; the text reaches the target only by review."""
     proposal = setup.open()
     operation = UpdateContent(file=API_PATH, slug="calls", content="Ours.")
     branch = setup.proposal_actions.open_branch(proposal.id)

@@ -37,6 +37,9 @@ from workspace.proposals.events import (
 from workspace.proposals.proposal import ProposalState
 
 CHANGE_REQUEST = Reviewed(ReviewDecision.REQUEST_CHANGES, "Do not merge this.", COMMIT)
+COMMENT_LIMIT = "the limit for comments, edits and long events: 50 events"
+CLIENT_LIMIT = "the limit for events by clients: 75 events"
+FULL_LIMIT = "the limit for all events: 100 events"
 
 
 @pytest.fixture(autouse=True)
@@ -45,12 +48,14 @@ def reduce_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discussion, "MAX_TOTAL_BYTES", 80_000)
 
 
-def fill_quota(writer: EventWriter, by: Author, *bodies: EventBody) -> int:
-    """Append events until the quota is exceeded; return their number."""
+def fill_quota(writer: EventWriter, by: Author, *bodies: EventBody, limit: str) -> int:
+    """Append events until the quota is exceeded; return their number. The error must name the limit."""
     for number in range(200):
         try:
             writer.append(bodies[number % len(bodies)], by=by)
-        except InvalidEventText:
+        except InvalidEventText as error:
+            if limit not in error.message:
+                raise
             return number
     raise AssertionError("the quota was never exceeded")
 
@@ -76,8 +81,9 @@ def commit_events(repo: Repo, id: str, body: EventBody, count: int) -> None:
 def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    fill_quota(writer, TOKEN_AUTHOR, Commented(text))
-    count = fill_quota(writer, CLIENT_AUTHOR, CHANGE_REQUEST, Closed("No."), Reopened())
+    fill_quota(writer, TOKEN_AUTHOR, Commented(text), limit=COMMENT_LIMIT)
+    bodies = CHANGE_REQUEST, Closed("No."), Reopened()
+    count = fill_quota(writer, CLIENT_AUTHOR, *bodies, limit=CLIENT_LIMIT)
     assert count > 20, "comments used the quota of a client's reviews and closings"
     events = [writer.append(body, by=TOKEN_AUTHOR).events[0] for body in (CHANGE_REQUEST, Closed("No."))]
     for log in (writer.log, EventWriter(repo.path).log):
@@ -89,7 +95,8 @@ def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> 
 def test_long_events_share_quota_of_comments(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    assert fill_quota(writer, GIT_AUTHOR, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
+    bodies = Closed("n" * 17_000), Reopened("n" * 17_000)
+    assert fill_quota(writer, GIT_AUTHOR, *bodies, limit=COMMENT_LIMIT) == 2
     writer.append(CHANGE_REQUEST)
 
 
@@ -105,7 +112,7 @@ def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> N
     assert Discussion(writer.store, [tip]).events_of(PROPOSAL_ID) == discussion_events, (
         "an earlier read changed the result"
     )
-    with pytest.raises(InvalidEventText):
+    with pytest.raises(InvalidEventText, match=FULL_LIMIT):
         writer.append(Closed())
 
 

@@ -156,7 +156,7 @@ def test_linked_work_tree_of_bare_repository_is_updated(tmp_path: Path) -> None:
     check_clean(linked_repo)
 
 
-def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
+def test_locked_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
     main_repo = repositories.create_repository(tmp_path / "main")
     linked_repo = repositories.add_work_tree(main_repo, tmp_path / "linked", "topic")
     linked_repo.path.rename(tmp_path / "away")
@@ -231,7 +231,7 @@ def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
     assert repo.head() == head_before
 
 
-def test_late_writer_error_has_new_tip(repo: Repo) -> None:
+def test_batch_on_old_base_raises_error_with_new_tip(repo: Repo) -> None:
     base = repo.head()
     first_commit = publish_changes(repo, {"README.md": NEW_TEXT})
     object_count = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
@@ -280,8 +280,8 @@ def test_one_of_several_processes_publishes(repo: Repo) -> None:
     check_clean(repo)
 
 
-def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
-    """Several writers add lines, repeat after BranchMoved, and compete with commits by git."""
+def test_concurrent_threads_apply_each_edit_once(repo: Repo) -> None:
+    """Several writers add lines, retry after each refusal, and compete with commits by git."""
     store = GitStore(repo.path)
     errors: list[BaseException] = []
     writer_names, lines_per_writer = ("a", "b", "c"), 5
@@ -473,7 +473,9 @@ CRLF_SETTINGS = {
 def test_line_endings_are_converted_as_by_git(tmp_path: Path, kind: str) -> None:
     settings, attributes = CRLF_SETTINGS[kind]
     source = repositories.create_repository(tmp_path / "source", {**FILES, ".gitattributes": attributes})
-    source.git("clone", "-q", *[f"-c{n}={v}" for n, v in settings.items()], ".", str(tmp_path / "repo"))
+    source.git(
+        "clone", "-q", *[f"-c{name}={value}" for name, value in settings.items()], ".", str(tmp_path / "repo")
+    )
     repo = Repo(tmp_path / "repo")
     assert read_work_files(repo)["README.md"] == b"# Example\r\n\r\nText.\r\n"
     publish_changes(repo, {"README.md": b"# One\n\nTwo\n", "new.md": b"a\nb\n", "guides/setup.md": None})
@@ -548,7 +550,7 @@ def test_reflogs_are_written_as_by_git(
     assert repo.fsck() == ""
 
 
-def test_invalid_branch_name_is_refused(repo: Repo) -> None:
+def test_invalid_or_conflicting_branch_name_is_refused(repo: Repo) -> None:
     repo.git("branch", "topic/one")
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     for is_packed in (False, True):
@@ -566,7 +568,7 @@ def test_invalid_branch_name_is_refused(repo: Repo) -> None:
     check_clean(repo)
 
 
-def test_invalid_paths_change_nothing(repo: Repo) -> None:
+def test_invalid_or_blocked_paths_change_nothing(repo: Repo) -> None:
     repo.git("config", "core.symlinks", "true")
     os.symlink("README.md", repo.path / "link.md")
     repo.commit({})
@@ -587,46 +589,46 @@ def test_invalid_paths_change_nothing(repo: Repo) -> None:
 PUBLICATION_STEPS = [
     (checkout.WorkFiles, "write", False),
     *(
-        (owner, name, after)
-        for owner, name in [
+        (owner, method_name, is_after_call)
+        for owner, method_name in [
             (checkout.Checkout, "recheck"),
             (checkout.Checkout, "apply"),
             (staging_folder.StagingFolder, "install"),
             (refs.BranchRef, "acquire"),
             (refs.BranchRef, "move"),
         ]
-        for after in (False, True)
+        for is_after_call in (False, True)
     ),
 ]
 
 
-@pytest.mark.parametrize(("owner", "name", "is_after_call"), PUBLICATION_STEPS)
+@pytest.mark.parametrize(("owner", "method_name", "is_after_call"), PUBLICATION_STEPS)
 @pytest.mark.parametrize("has_commit", [False, True])
-def test_failure_before_commit_point_changes_nothing(
+def test_failed_step_publishes_everything_or_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     owner: type,
-    name: str,
+    method_name: str,
     is_after_call: bool,
     has_commit: bool,
 ) -> None:
     repo = (repositories.create_repository if has_commit else repositories.create_empty_repository)(tmp_path)
     status, old_files = repo.status(), read_work_files(repo)
     tip = GitReader(repo.path).tip("main")
-    method, call_numbers = getattr(owner, name), iter(range(100))
+    method, call_numbers = getattr(owner, method_name), iter(range(100))
 
     def fail(self: object, *arguments: object, **options: object) -> object:
-        # The second file fails, so that the first file must be rolled back.
-        if name == "write" and next(call_numbers) < 1:
+        # The write of the second file fails, so that the first file must be rolled back.
+        if method_name == "write" and next(call_numbers) < 1:
             return method(self, *arguments, **options)
         if is_after_call:
             method(self, *arguments, **options)
         monkeypatch.undo()
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(owner, name, fail)
+    monkeypatch.setattr(owner, method_name, fail)
     changes = {"README.md": NEW_TEXT, "new/a.md": NEW_TEXT, "guides/deep/only.md": None}
-    if (name, is_after_call) == ("move", True):
+    if (method_name, is_after_call) == ("move", True):
         id = publish_changes(repo, changes)
         assert repo.head() == id
         check_clean(repo)

@@ -7,7 +7,7 @@ import pytest
 from templates import DocumentType, builtin_types
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
-from workspace.snapshot.document_types import BrokenType, UnknownType, read_type_by_name, read_types
+from workspace.snapshot.document_types import BrokenType, UnknownType, read_document_type, read_document_types
 from workspace.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.smoke
@@ -25,15 +25,15 @@ def take_snapshot(repo: Repo) -> Snapshot:
 def test_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
     old_snapshot = take_snapshot(repo)
     repo.commit(NOTE_TYPE_FILES)
-    assert read_type_by_name(take_snapshot(repo), "note").sections[0].title == "Body"
-    assert set(read_types(take_snapshot(repo))) == {*builtin_types(), "note"}
+    assert read_document_type(take_snapshot(repo), "note").sections[0].title == "Body"
+    assert set(read_document_types(take_snapshot(repo))) == {*builtin_types(), "note"}
     with pytest.raises(UnknownType):
-        read_type_by_name(old_snapshot, "note")
+        read_document_type(old_snapshot, "note")
 
 
 def test_type_of_the_workspace_replaces_a_built_in_type(repo: Repo) -> None:
     repo.commit({path.replace("note", "runbook"): text for path, text in NOTE_TYPE_FILES.items()})
-    assert read_type_by_name(take_snapshot(repo), "runbook").title == "Note"
+    assert read_document_type(take_snapshot(repo), "runbook").title == "Note"
 
 
 def test_broken_type_is_an_error_and_other_types_are_read(repo: Repo) -> None:
@@ -51,7 +51,7 @@ def test_broken_type_is_an_error_and_other_types_are_read(repo: Repo) -> None:
             ".docyard/templates/stray.md": "x",
         }
     )
-    types = read_types(take_snapshot(repo))
+    types = read_document_types(take_snapshot(repo))
     assert isinstance(types["half"], BrokenType)
     assert isinstance(types["bad"], BrokenType)
     assert isinstance(types["large"], BrokenType)
@@ -59,11 +59,11 @@ def test_broken_type_is_an_error_and_other_types_are_read(repo: Repo) -> None:
     assert isinstance(types["long"], BrokenType)
     assert isinstance(types["runbook"], DocumentType)
     with pytest.raises(BrokenType, match=r"document\.md"):
-        read_type_by_name(take_snapshot(repo), "half")
+        read_document_type(take_snapshot(repo), "half")
 
 
 def test_unknown_type_error_suggests_the_nearest_type(repo: Repo) -> None:
     with pytest.raises(UnknownType) as error_info:
-        read_type_by_name(take_snapshot(repo), "api_spek")
+        read_document_type(take_snapshot(repo), "api_spek")
     assert "api_spec" in error_info.value.fix
     assert error_info.value.details["valid_types"] == list(builtin_types())

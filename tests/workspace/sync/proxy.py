@@ -74,7 +74,7 @@ class CutRule:
     forwarded_bytes: list[int] = field(default_factory=lambda: [0, 0])
 
     def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
-        """Forward bytes from one end to the other."""
+        """Forward bytes from `source` to `sink`, until the source ends or the limit is reached."""
         with suppress(OSError):
             while data := source.recv(4096):
                 if self.after_bytes is not None and upward == self.upward:

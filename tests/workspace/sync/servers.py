@@ -1,4 +1,4 @@
-"""Servers of bare repositories, run with Git's own programs."""
+"""Servers of bare repositories for the transports of Git: `git daemon`, HTTP and SSH."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def find_free_port() -> int:
 
 
 def wait_for_server(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a server accepts connections."""
+    """Wait until a server accepts connections. Raises AssertionError if it ends or does not listen."""
     for _ in range(MAX_POLLS):
         with suppress(OSError), closing(socket.create_connection((HOST, port), 1)):
             return
@@ -45,8 +45,8 @@ def wait_for_server(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def run_until_exit(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
-    """Yield a server's port, and stop the server at the end of the test."""
+def stop_server_at_exit(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
+    """Yield the port of a started server when it accepts connections, and stop the server at the end."""
     try:
         wait_for_server(port, process)
         yield port
@@ -69,15 +69,15 @@ def run_git_daemon(folder: Path) -> Iterator[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    with run_until_exit(process, port):
+    with stop_server_at_exit(process, port):
         yield f"git://{HOST}:{port}"
 
 
 @contextmanager
 def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
-    """Run `git http-backend` behind a small server that requires a token, and yield the base URL."""
+    """Run `git http-backend` behind a small server that requires `token` if given; yield the base URL."""
 
-    class Backend(BaseHTTPRequestHandler):
+    class GitBackendHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -131,7 +131,7 @@ def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
 
-    server = ThreadingHTTPServer((HOST, 0), Backend)
+    server = ThreadingHTTPServer((HOST, 0), GitBackendHandler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -168,6 +168,6 @@ def run_ssh_server(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
     )
     host_key = " ".join((sshd_folder / "host.pub").read_text().split()[:2])
     (key_folder / "known_hosts").write_text(f"[{HOST}]:{port} {host_key}\n")
-    with run_until_exit(process, port):
+    with stop_server_at_exit(process, port):
         user = subprocess.check_output(["id", "-un"], text=True).strip()
         yield user, port

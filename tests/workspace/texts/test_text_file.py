@@ -14,7 +14,7 @@ from tests.repositories import Repo
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.paths import InvalidPath
-from workspace.snapshot.snapshot import DocumentNotFound, NotADocument, NotCommitted, Snapshot
+from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing, NotCommitted, Snapshot
 from workspace.texts.text_file import (
     NotAFile,
     NotText,
@@ -166,8 +166,8 @@ def test_error_names_symbolic_links_submodules_and_folders(repo: Repo) -> None:
 
 def test_git_lfs_pointer_is_refused(repo: Repo) -> None:
     repo.commit({"data.csv": LFS_POINTER, "page.md": LFS_POINTER})
-    assert isinstance(find_read_error(repo, "data.csv"), NotADocument)
-    assert isinstance(find_read_error(repo, "page.md"), NotADocument)
+    assert isinstance(find_read_error(repo, "data.csv"), LfsTextMissing)
+    assert isinstance(find_read_error(repo, "page.md"), LfsTextMissing)
 
 
 def test_absolute_paths_are_accepted_in_the_work_tree_only(repo: Repo, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from workspace.edits.operation import Operation, Outcome
 from workspace.edits.tasks import AddTask
 from workspace.edits.text import UpdateContent
 from workspace.git.store import GitStore
-from workspace.snapshot.document_types import read_type_by_name
+from workspace.snapshot.document_types import read_document_type
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import MAX_SCANNED_COMMITS, KeyedRequest, KeyReused, compute_call_digest
@@ -140,7 +140,7 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
 def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
     repo = repositories.create_empty_repository(tmp_path / "new")
     workspace = open_workspace(repo)
-    create = CreateDocument(type=read_type_by_name(workspace.snapshot(), "document"), title="First")
+    create = CreateDocument(type=read_document_type(workspace.snapshot(), "document"), title="First")
     first_result = write_batch(workspace, [create], "key")
     assert first_result.is_committed
     assert write_batch(open_workspace(repo), [create], "key").commit == first_result.commit == repo.head()

@@ -1,4 +1,4 @@
-"""A bare clone of a URL: one branch or tag of the remote, fetched again when it has moved.
+"""A bare clone of a URL: one branch, tag or commit of the remote, fetched again when it has moved.
 
 The clone contains the remote's refs under their own names, so it is opened like any other repository. HTTP
 redirects to another host are refused: they could lead to an address in the operator's own network.
@@ -75,7 +75,7 @@ def create_clone(folder: Path) -> None:
 def fetch_clone(folder: Path, peer: Peer, ref: str | None, progress: Progress | None = None) -> FetchedRef:
     """Fetch a branch, a tag or a commit into a clone; without a ref, the remote's default branch.
 
-    Raises RemoteRefNotFound, and the errors of `RemoteProcess.run`.
+    Raises RemoteRefNotFound, RemoteRedirected, and the errors of `RemoteProcess.run`.
     """
     process = RemoteProcess(folder, durable=False)
     try:
@@ -103,7 +103,7 @@ def _fetch_ref(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, ref: 
             raise RemoteRedirected(peer.name) from None
         raise
     heads = {head.name: head for head in remote.list_heads(connect=False) if head.name}
-    name = _find_default_branch(heads) if ref is None else _find_name(heads, ref)
+    name = _find_default_branch(heads) if ref is None else _find_full_name(heads, ref)
     if name is not None:
         commit = str(heads[name].oid)
         if _read_ref(repo, name) != commit:
@@ -141,7 +141,7 @@ def _find_default_branch(heads: dict[str, RemoteHead]) -> str | None:
     return next(iter([*preferred, *candidates]), None)
 
 
-def _find_name(heads: dict[str, RemoteHead], ref: str) -> str | None:
+def _find_full_name(heads: dict[str, RemoteHead], ref: str) -> str | None:
     """Return the full name of a branch, else of a tag."""
     names = (ref,) if ref.startswith("refs/") else (_BRANCHES + ref, _TAGS + ref)
     return next((name for name in names if name in heads), None)
@@ -170,9 +170,9 @@ def is_clone(folder: Path) -> bool:
 
 
 def is_damaged_clone(folder: Path) -> bool:
-    """Return True if a clone cannot be opened, has a ref without its commit, or a lock that a crash has left.
+    """Return True if a clone cannot be opened, or if a ref lacks its commit or the commit's tree.
 
-    Other objects are not checked.
+    Locks and empty refs that a crash has left count as damage too. Other objects are not checked.
     """
     if not folder.exists():
         return False
@@ -197,7 +197,7 @@ def _is_left_by_crash(path: Path) -> bool:
 
 
 def remove_clone(folder: Path) -> None:
-    """Remove a clone that is damaged, so that the next fetch creates it again. Raises OSError."""
-    remains = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
-    os.replace(folder, remains)
-    shutil.rmtree(remains, ignore_errors=True)
+    """Remove a clone, so that `create_clone` creates it again. Raises OSError."""
+    renamed_folder = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
+    os.replace(folder, renamed_folder)
+    shutil.rmtree(renamed_folder, ignore_errors=True)

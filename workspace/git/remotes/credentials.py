@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.url import RemoteUrl, Transport
 
-FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+FORGE_LOGINS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
     "gitlab.com": ("oauth2", ("GITLAB_TOKEN",)),
 }
@@ -27,7 +27,7 @@ _MAX_FILE_BYTES = 1_000_000
 
 
 class UnsafeCredentials(WorkspaceError):
-    """An error: others can read or write the credential file, or it is in the repository. It is not used."""
+    """An error: the credential file is not used; `reason` states why, such as access by other users."""
 
     code: ClassVar[str] = "UNSAFE_CREDENTIALS"
 
@@ -49,9 +49,9 @@ class Login(NamedTuple):
 class Access:
     """Access to remotes: the sources of this user's secrets, as set in the environment.
 
-    `token` is used for each synchronized remote, and `forge_tokens` maps hosts to tokens. `file` contains
-    lines such as `https://user:token@host` (git-credential-store). Private keys in `ssh_keys` have no
-    passphrase.
+    `token` is used for each synchronized remote, and `forge_tokens` maps hosts to tokens. `user` is the user
+    name for remotes whose URL has none. `file` contains lines such as `https://user:token@host`
+    (git-credential-store). Private keys in `ssh_keys` have no passphrase.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -69,7 +69,7 @@ class Access:
         """
         if address.transport not in (Transport.HTTP, Transport.HTTPS) or not address.is_private:
             return None
-        default_user = FORGES.get(address.host, (_DEFAULT_USER, ()))[0]
+        default_user = FORGE_LOGINS.get(address.host, (_DEFAULT_USER, ()))[0]
         user = address.user or self.user or default_user
         if address.password:
             return Login(user, address.password)

@@ -40,8 +40,9 @@ def push_to_folder(
     """Push commits to branches of the repository in a folder; return the reasons for rejections, by branch.
 
     Raises:
-        FolderPushRefused: the repository has rules that only Git can apply.
+        FolderPushRefused: the repository has a work tree or a hook, for which only `git push` can be used.
         pygit2.GitError: the repository could not be read or written.
+        NotARepository, UnsupportedRepository: the folder cannot be opened.
     """
     path = parse_folder_path(url)
     if not path.is_dir():
@@ -88,7 +89,7 @@ def _is_fast_forward(local_repo: pygit2.Repository, commit: str, old_commit: str
 
 
 def _remove_stale_refs(remote_repo: pygit2.Repository) -> None:
-    """Remove temporary refs of pushes whose process died."""
+    """Remove temporary refs that are older than a day: the process of their push died."""
     for name in remote_repo.listall_references():
         start_time = name.removeprefix(_INCOMING_PREFIX).partition("-")[0]
         if (

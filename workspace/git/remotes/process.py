@@ -73,6 +73,7 @@ class RemoteProcess:
 
         Raises:
             RemoteTooSlow, RemoteTooLarge, RemoteDenied, HostNotTrusted, RemoteUnreachable: the call failed.
+            WorkspaceError: the call raised another error, such as DamagedRepository.
             OSError: the system cannot start another process.
         """
         try:

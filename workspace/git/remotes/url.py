@@ -43,7 +43,7 @@ class UnsupportedRemote(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteUrl:
-    """The address of a remote. `url` has no password; `password` is a separate field, and is never printed.
+    """The parts of a remote's URL. `url` has no password; `password` is a separate field, never printed.
 
     `host` is in lower case, without a port, and "" for a folder. `user` is the user name in the URL.
     """
@@ -56,7 +56,7 @@ class RemoteUrl:
 
     @property
     def is_private(self) -> bool:
-        """Return False for unencrypted HTTP to another computer, over which no token is sent."""
+        """Return False for HTTP to another computer, over which no token is sent; git:// is not checked."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def format_redacted(self) -> str:
@@ -73,12 +73,12 @@ class RemoteUrl:
 
 
 def parse_remote_url(url: str) -> RemoteUrl:
-    """Return the parsed address of a URL.
+    """Return the parts of a remote's URL.
 
     Raises UnsupportedRemote; its message does not contain the URL.
     """
     if not url or not url.isprintable():
-        raise UnsupportedRemote("its URL is empty or contains control characters")
+        raise UnsupportedRemote("its URL is empty or contains unprintable characters")
     if url.startswith("-"):
         raise UnsupportedRemote("its URL begins with a dash")
     if _HELPER.match(url):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.proposals.actions import discuss, merge, open, refresh
 from workspace.proposals.actions.discuss import relay
-from workspace.proposals.actions.merge_gate import find_merge_blockers
+from workspace.proposals.actions.merge_gate import find_merge_requirements
 from workspace.proposals.actions.repository import ProposalRepository, check_not_ended, ensure_local_branch
 from workspace.writing.idempotency import check_idempotency_key
 from workspace.writing.write import WriteRequest
@@ -73,9 +73,9 @@ class ProposalActions:
         branch.guards["proposal"] = self._make_open_guard(proposal.id)
         return branch
 
-    def find_merge_blockers(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
+    def find_merge_requirements(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
         """Return the reasons that block the previewed merge of a proposal, for any actor."""
-        return find_merge_blockers(self._repository, proposal, preview)
+        return find_merge_requirements(self._repository, proposal, preview)
 
     def open(
         self,

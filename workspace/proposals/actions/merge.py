@@ -69,7 +69,8 @@ def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str |
     changes before the commit.
 
     Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded,
-    InvalidTarget, the errors of the workspace's guards, and those of `commit_merge`.
+    InvalidTarget, ReadOnly, Busy if the proposal changes at each of four attempts, the errors of the
+    workspace's guards, and those of `commit_merge`.
     """
     require_writable(repository.workspace.git)
     for _ in range(_MAX_ATTEMPTS):

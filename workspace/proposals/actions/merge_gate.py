@@ -153,8 +153,8 @@ def find_blocker_for_actor(
 ) -> MergeBlocker | None:
     """Return the first blocker of a merge by an actor; return None if the actor may merge.
 
-    `person` is None for an actor without a token. Such an actor counts as a client unless `is_client` is
-    False.
+    `person` is None for an actor without a token. `is_client` states whether the actor is a client; by
+    default, every actor without a token is one.
     """
     is_client_actor = person is None if is_client is None else is_client
     for blocker in evaluation.blockers:
@@ -281,10 +281,11 @@ def _format_any_of(names: Sequence[str]) -> str:
 
 
 def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Merge) -> MergeEvaluation:
-    """Evaluate the requirements of a proposal for a merge, by the rules of ours, the target's tip.
+    """Evaluate the requirements of a proposal for a merge, by the rules of the target's tip.
 
     Rules are matched with the changes that the merge makes to the target, regardless of the proposal's
-    commits. Raises InvalidConfig, and UnsafeTokens or DamagedTokens for a file of tokens that cannot be used.
+    commits. Raises InvalidConfig, LimitExceeded, and UnsafeTokens or DamagedTokens for a file of tokens that
+    cannot be used.
     """
     config = merge.ours.config
     assert merge.ours.commit is not None
@@ -323,13 +324,13 @@ class MergeRequirements(NamedTuple):
     """The blockers of a merge, and its evaluation. Without blockers, the proposal can be merged now.
 
     `evaluation` is None if there is no merge, or if the merge cannot be evaluated; a blocker states why.
-    `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit;
+    `unreviewed_changes` are the changes that the merge would put under a rule beyond the proposal's commit;
     None if there are no such changes.
     """
 
     blockers: tuple[MergeBlocker, ...]
     evaluation: MergeEvaluation | None = None
-    unreviewed: CommitChanges | None = None
+    unreviewed_changes: CommitChanges | None = None
 
     @property
     def requirements(self) -> tuple[RuleRequirement, ...]:
@@ -342,10 +343,10 @@ class MergeRequirements(NamedTuple):
         return self.evaluation.void_reasons if self.evaluation is not None else {}
 
 
-def find_merge_blockers(
+def find_merge_requirements(
     repository: ProposalRepository, proposal: Proposal, preview: Preview
 ) -> MergeRequirements:
-    """Return the reasons that block a previewed merge; a merged proposal has no such reasons."""
+    """Return the blockers of a previewed merge, and its evaluation; a merged proposal has neither."""
     if proposal.state is ProposalState.MERGED:
         return MergeRequirements(())
     blockers = list(_list_early_blockers(proposal, preview))

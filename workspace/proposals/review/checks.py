@@ -16,8 +16,8 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
 from workspace.merge.file_tree import MergedFileTree
-from workspace.snapshot.document_types import TYPE_FILES, read_type, read_types
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.document_types import TYPE_FILES, read_document_types, read_type
+from workspace.snapshot.snapshot import LfsTextMissing
 from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER
 from workspace.validation.rule import RuleContext, Severity
 from workspace.validation.rules import (
@@ -52,8 +52,8 @@ class Problem(NamedTuple):
     """A finding that a merge would add.
 
     `rule` is a rule of `docyard validate`, `rule-switched-off` or `unchecked`. `address` is the document's
-    path, or the address of a section in it. `line` counts from 1, in the document after the merge. `message`
-    begins in lower case and describes the problem.
+    path, or the address of a section in it; it is empty for `unchecked`. `line` counts from 1, in the
+    document after the merge. `message` begins in lower case and describes the problem.
     """
 
     rule: str
@@ -63,12 +63,12 @@ class Problem(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of a check: the first problems, and in `more` the number of further problems."""
+    """The result of a check: the first problems, and in `omitted_count` the number of further problems."""
 
     name: str
     passed: bool
     problems: tuple[Problem, ...] = ()
-    more: int = 0
+    omitted_count: int = 0
 
 
 def make_check_result(name: str, problems: list[Problem]) -> CheckResult:
@@ -83,7 +83,7 @@ def make_unchecked_results(reason: str) -> tuple[CheckResult, ...]:
     return tuple(CheckResult(name, False, (Problem("unchecked", "", 1, reason),)) for name in ALL_CHECKS)
 
 
-def list_changed_documents(merge: Merge) -> list[str]:
+def list_changed_document_paths(merge: Merge) -> list[str]:
     """Return the paths of the documents that a merge changes or adds, in order."""
     is_document = merge.ours.config.is_document
     files = ((path, merge.entry(path)) for path in merge.changes if is_document(path))
@@ -149,7 +149,7 @@ class CheckedState(NamedTuple):
         """Return the document at a path; return None if it is missing, too large or unreadable."""
         try:
             document = self.file_tree.document(path)
-        except (LimitExceeded, NotADocument):
+        except (LimitExceeded, LfsTextMissing):
             return None
         max_bytes = self.config.limits.document_bytes
         return None if document is None or len(document.data) > max_bytes else document
@@ -176,7 +176,7 @@ class CheckedState(NamedTuple):
 def make_state_before(merge: Merge) -> CheckedState:
     """Return the state of the target. Raises InvalidConfig, DamagedRepository."""
     ours = merge.ours
-    return CheckedState(OverlayFileTree(ours), ours.config, read_types(ours))
+    return CheckedState(OverlayFileTree(ours), ours.config, read_document_types(ours))
 
 
 def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
@@ -246,11 +246,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 """The rules of `docyard validate` that each check runs."""
 
-MAX_DOCUMENTS = 2_000
+MAX_CHECKED_DOCUMENTS = 2_000
 """The maximum numbers of changed documents, and of other documents that may link to removed files."""
 
-MAX_BYTES = 64_000_000
-"""The maximum size of all changed documents. A larger merge is not checked, and passes no check."""
+MAX_CHECKED_BYTES = 64_000_000
+"""The maximum size of all changed documents together. A larger merge is not checked, and passes no check."""
 
 
 def check_merge(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:
@@ -269,16 +269,18 @@ def check_merge(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckRe
 def _run_checks(merge: Merge, inbound_links: InboundLinkFinder) -> tuple[CheckResult, ...]:
     earlier_state = make_state_before(merge)
     later_state = make_state_after(merge, earlier_state)
-    changed_paths = list_changed_documents(merge)
+    changed_paths = list_changed_document_paths(merge)
     size = sum(_count_bytes(merge, path) for path in changed_paths)
-    if len(changed_paths) > MAX_DOCUMENTS or size > MAX_BYTES:
+    if len(changed_paths) > MAX_CHECKED_DOCUMENTS or size > MAX_CHECKED_BYTES:
         return make_unchecked_results(
-            f"{len(changed_paths):,} documents of {size:,} bytes are more than are checked at once"
+            f"{len(changed_paths):,} documents of {size:,} bytes exceed the limit of "
+            f"{MAX_CHECKED_DOCUMENTS:,} documents or {MAX_CHECKED_BYTES:,} bytes"
         )
     linking_paths = find_linking_documents(merge, earlier_state, later_state, inbound_links)
-    if len(linking_paths) > MAX_DOCUMENTS:
+    if len(linking_paths) > MAX_CHECKED_DOCUMENTS:
         return make_unchecked_results(
-            f"{len(linking_paths):,} documents that may link to removed files are more than are checked"
+            f"{len(linking_paths):,} documents that may link to removed files exceed the limit of "
+            f"{MAX_CHECKED_DOCUMENTS:,}"
         )
     old_paths_by_new = {new: old for old, new in merge.moved_paths.items()}
     old_paths = [old_paths_by_new.get(path, path) for path in changed_paths]

@@ -12,7 +12,7 @@ from workspace.git.objects import hash_blob
 from workspace.links.inbound_links import AffectedPaths, InboundLinkScanner
 from workspace.links.updates import update_links
 from workspace.snapshot.overlay import Overlay
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.snapshot import LfsTextMissing
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes.change import DocumentRewrite, SkippedFix
 from workspace.validation.fixes.fix import FILE_PROBLEM_RULE, combine_offset_maps
@@ -95,7 +95,7 @@ def _make_overlay(snapshot: Snapshot, files: FileSet) -> Overlay:
             data = files.reader.read(path)
             if committed_documents.get(path) != hash_blob(data):
                 overlay.put(Document.parse(data, path))
-        except (LimitExceeded, UnreadableFile, NotADocument):
+        except (LimitExceeded, UnreadableFile, LfsTextMissing):
             continue
     for path in committed_documents.keys() - set(files.documents):
         overlay.remove(path)

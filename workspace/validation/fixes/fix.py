@@ -21,7 +21,7 @@ from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.markdown.outline import may_have_nested_headings
 from workspace.markdown.slugs import UniqueNames
-from workspace.snapshot.snapshot import NotADocument
+from workspace.snapshot.snapshot import LfsTextMissing
 from workspace.validation.file_tree import FileSetTree
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes import missing_anchor
@@ -335,7 +335,7 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     config = finder.files.config
     try:
         fixed_document = fix_document(finder.file_tree.read_document(path), finder)
-    except NotADocument:
+    except LfsTextMissing:
         return None
     except HistoryNeeded:
         return FixResult(path, needs_history_search=True)

@@ -41,7 +41,7 @@ def propose_and_approve(setup: ProposalSetup, *operations: Operation) -> Proposa
 
 
 def find_requirements(setup: ProposalSetup, proposal: Proposal) -> MergeRequirements:
-    return setup.proposal_actions.find_merge_blockers(
+    return setup.proposal_actions.find_merge_requirements(
         proposal, setup.workspace.proposal_reviews().preview(proposal)
     )
 
@@ -61,10 +61,12 @@ def check_approval_is_void(setup: ProposalSetup, proposal: Proposal, path: str, 
     assert [blocker.code for blocker in requirements.blockers] == [NEEDS_REFRESH, "NEEDS_APPROVAL"]
     assert path in requirements.blockers[0].message
     assert set(requirements.void_reasons.values()) == {VoidReason.UNSEEN}
-    assert requirements.unreviewed is not None
-    assert [document.path for document in requirements.unreviewed.documents] == [path]
+    assert requirements.unreviewed_changes is not None
+    assert [document.path for document in requirements.unreviewed_changes.documents] == [path]
     changes = [
-        change for document in requirements.unreviewed.documents for change in document.section_changes
+        change
+        for document in requirements.unreviewed_changes.documents
+        for change in document.section_changes
     ]
     new_texts = [change.after.text for change in changes if change.after]
     assert any(text in new_text for new_text in new_texts)

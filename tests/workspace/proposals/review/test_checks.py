@@ -178,7 +178,7 @@ def test_unreadable_document_fails_all_checks(setup: ProposalSetup) -> None:
 
 
 def test_merge_over_limit_fails_all_checks(setup: ProposalSetup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MAX_DOCUMENTS", 1)
+    monkeypatch.setattr(checks, "MAX_CHECKED_DOCUMENTS", 1)
     results = run_checks(setup, {"use.md": USE_TEXT + "\nMore.\n", "spec.md": SPEC + "\nMore.\n"})
     assert all(not result.passed for result in results.values())
     assert list_failures(results) == {name: [("unchecked", "", 1)] for name in ALL_CHECKS}
@@ -187,7 +187,7 @@ def test_merge_over_limit_fails_all_checks(setup: ProposalSetup, monkeypatch: py
 def test_problems_of_check_are_bounded_and_counted(setup: ProposalSetup) -> None:
     many_links = {"new.md": "# New\n\n" + "".join(f"[x](none{number}.md)\n" for number in range(70))}
     links = run_checks(setup, many_links)["links"]
-    assert (len(links.problems), links.more) == (50, 20)
+    assert (len(links.problems), links.omitted_count) == (50, 20)
     assert links.problems[0] == Problem(
         "broken-link",
         "new.md#_preamble",

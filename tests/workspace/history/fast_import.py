@@ -1,4 +1,4 @@
-"""Write a history with any commit graph by one call of `git fast-import`."""
+"""Functions that write a history with any commit graph by one call of `git fast-import`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class PlannedCommit(NamedTuple):
 
 
 def write_history(path: Path, commits: Sequence[PlannedCommit]) -> tuple[Repo, list[str]]:
-    """Write a bare repository of commits, one hour apart, with `main` at the last commit.
+    """Write a bare repository of commits, one hour apart except for clock errors.
+
+    The branch `main` is at the last commit, and a branch `at<number>` at each commit.
 
     Return the repository and the commit ids.
     """
@@ -46,8 +48,8 @@ def write_history(path: Path, commits: Sequence[PlannedCommit]) -> tuple[Repo, l
         for parent in commit.parents[1:]:
             stream += b"merge :%d\n" % (parent + 1)
         stream += b"deleteall\n"
-        for name, data in commit.files.items():
-            stream += b"M 100644 inline %b\ndata %d\n%b\n" % (name.encode(), len(data), data)
+        for file_path, data in commit.files.items():
+            stream += b"M 100644 inline %b\ndata %d\n%b\n" % (file_path.encode(), len(data), data)
     stream += b"reset refs/heads/main\nfrom :%d\n\n" % len(commits)
     marks = path / "marks"
     command = ["git", "fast-import", "--quiet", f"--export-marks={marks}"]
