@@ -88,7 +88,13 @@ def test_handle_of_removed_walkthrough_is_an_error_with_a_fix(
 
 
 @pytest.mark.parametrize(
-    "change", [lambda text: text[:-4], lambda text: "A" + text[1:], lambda text: "x", str.upper]
+    "change",
+    [
+        lambda text: text[:-4],
+        lambda text: ("B" if text.startswith("A") else "A") + text[1:],
+        lambda text: "x",
+        str.upper,
+    ],
 )
 def test_changed_handle_is_refused(call_sources: CallSources, change: object) -> None:
     assert callable(change)
