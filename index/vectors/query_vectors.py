@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from index.documents import DIGEST_BYTES
+from index.storage.files import IndexUnwritable
+from index.storage.locking import IndexBusy
+from index.storage.manifest import IndexDamaged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,11 +22,16 @@ if TYPE_CHECKING:
     from index.vectors.loaded_vectors import LoadedVectors
 
 
+FILE_ERRORS = (IndexDamaged, IndexBusy, IndexUnwritable)
+"""The errors of a file of vectors, which never end a search."""
+
+
 @dataclass(frozen=True, eq=False)
 class QueryVectors:
     """A vector that is compared with the vectors of sections: an `index.port.VectorRanking`.
 
-    Vectors that were added after `position` are not compared.
+    Vectors that were added after `position` are not compared. `report_error` receives the error of a file
+    that cannot be read; the estimates, which are in memory, then replace the exact cosines.
     """
 
     vector: Vectors
@@ -31,6 +39,7 @@ class QueryVectors:
     pinned_count: int
     position: ListPosition
     loaded: LoadedVectors
+    report_error: Callable[[Exception], None]
 
     def estimate(self, segment_id: str, digests: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the estimated cosine of each section of a segment; -inf for a section without a vector."""
@@ -41,13 +50,20 @@ class QueryVectors:
         return cosines
 
     def measure(self, digests: Sequence[bytes]) -> list[float]:
-        """Return the exact cosine of some sections; -inf for a section without a vector."""
+        """Return the exact cosine of some sections; -inf for a section without a vector.
+
+        A section whose vector cannot be read has its estimated cosine.
+        """
         table = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, DIGEST_BYTES)
         rows = self.loaded.codes.find_rows(table).tolist()
         row_count = len(self._cosines)
-        vectors = self.loaded.read_vectors(
-            [digest for digest, row in zip(digests, rows, strict=True) if 0 <= row < row_count]
-        )
+        try:
+            vectors = self.loaded.read_vectors(
+                [digest for digest, row in zip(digests, rows, strict=True) if 0 <= row < row_count]
+            )
+        except FILE_ERRORS as error:
+            self.report_error(error)
+            vectors = {}
         # Another process may have removed a vector whose code is still in memory.
         return [
             float(vectors[digest] @ self.vector) if digest in vectors else self._get_estimate(row)

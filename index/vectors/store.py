@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from index.documents import DIGEST_BYTES
 from index.storage.database import connect, remove_database, translate_sqlite_errors
+from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.vectors.codes import Codes, encode_vectors
 from index.vectors.embedder import Vectors
@@ -58,7 +59,8 @@ class VectorStore:
     """The vectors of one embedding id. Safe to use from threads.
 
     Every method raises IndexDamaged for a value with a wrong checksum, and IndexBusy or IndexUnwritable if
-    the system or another process prevents the access.
+    the system or another process prevents the access. After `close`, which another thread may call, every
+    method raises IndexBusy.
     """
 
     def __init__(self, file: Path | None, dimensions: int, *, read_only: bool = False) -> None:
@@ -66,6 +68,7 @@ class VectorStore:
         self._file = file
         self._dimensions = dimensions
         self._lock = threading.RLock()
+        self._is_closed = False
         self._connection = connect(file, read_only=read_only)
         try:
             with translate_sqlite_errors():
@@ -78,11 +81,12 @@ class VectorStore:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
+            self._is_closed = True
             self._connection.close()
 
     def finish(self) -> None:
         """Write everything to the one file, which can then be opened read-only."""
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.execute("PRAGMA journal_mode=DELETE")
 
@@ -115,7 +119,7 @@ class VectorStore:
     def read_codes(self, after: int = 0) -> Iterator[CodeRows]:
         """Yield the codes of each block whose ids are above `after`, the id of a block's last vector."""
         width = DIGEST_BYTES + _SCALE.itemsize + self._dimensions
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             blocks = self._connection.execute(
                 "SELECT first, count, codes FROM blocks WHERE first > ? ORDER BY first", [after]
             ).fetchall()
@@ -133,7 +137,7 @@ class VectorStore:
         """Return vectors by id; those that were removed are left out."""
         size = _HALF.itemsize * self._dimensions
         vectors: dict[int, Vectors] = {}
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             for id in ids:
                 for first, count, value in self._connection.execute(
                     "SELECT first, count, substr(vectors, 1 + (? - first) * ?, ?) FROM blocks"
@@ -150,7 +154,7 @@ class VectorStore:
     def read_block(self, first: int) -> Vectors | None:
         """Return the vectors of a block by the id of the first one; None if it was removed."""
         size = _HALF.itemsize * self._dimensions
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             rows = self._connection.execute(
                 "SELECT count, vectors FROM blocks WHERE first = ?", [first]
             ).fetchall()
@@ -197,7 +201,7 @@ class VectorStore:
 
     def mark_used(self, ids: Iterable[int], day: int) -> None:
         """Store the day of the last use of the blocks of some vectors."""
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             ranges = self._connection.execute("SELECT first, first + count FROM blocks").fetchall()
         firsts = np.array([first for first, _ in ranges], np.int64)
         positions = np.unique(np.searchsorted(firsts, np.fromiter(ids, np.int64), "right") - 1)
@@ -217,9 +221,17 @@ class VectorStore:
             return int(count)
 
     @contextmanager
+    def _access(self) -> Iterator[None]:
+        """Use the connection alone. Raises the errors of the class."""
+        with self._lock, translate_sqlite_errors():
+            if self._is_closed:
+                raise IndexBusy("the vectors were closed or replaced", fix="Try again in a moment.")
+            yield
+
+    @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Change the tables in one transaction, which is rolled back after an error."""
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -230,7 +242,7 @@ class VectorStore:
                 raise
 
     def _read_fact(self, name: str) -> bytes | None:
-        with self._lock, translate_sqlite_errors():
+        with self._access():
             rows = self._connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchall()
         return _check(rows[0][0]) if rows else None
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,6 @@ import numpy as np
 
 from index.port import ListPosition
 from index.storage.database import remove_database
-from index.storage.files import IndexUnwritable
 from index.storage.location import find_location
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
@@ -32,7 +32,7 @@ from index.vectors.embedder import (
 )
 from index.vectors.loaded_vectors import Coverage, LoadedVectors, MissingSection
 from index.vectors.location import LOCK_FILE, build_file
-from index.vectors.query_vectors import QueryVectors
+from index.vectors.query_vectors import FILE_ERRORS, QueryVectors
 from index.vectors.store import VectorStore
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ With fewer, the sections that happen to have a vector would precede equally good
 _MAX_VARIANTS = 100
 _CHECK_INTERVAL_S = 600.0
 _LOCK_INTERVAL_S = 5.0
+_MIN_DELAY_S = 1.0
+_MAX_FILE_DELAY_S = 60.0
 _UNUSED_DAYS = 30
 _SECONDS_PER_DAY = 86_400
 _MAX_TASKS = 4
@@ -61,8 +63,6 @@ _BATCHES_PER_WINDOW = 16
 
 ReadSection = Callable[[str, "SectionSpan"], bytes]
 """Returns the Markdown of a section without its heading, given by its blob and its span."""
-
-_FILE_ERRORS = (IndexDamaged, IndexBusy, IndexUnwritable)
 
 
 class EmbeddingReport(NamedTuple):
@@ -120,6 +120,11 @@ class VectorIndex:
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
+    @property
+    def embeds_in_background(self) -> bool:
+        """True if a thread embeds the sections without a vector."""
+        return self._in_background and self._fixed is None
+
     def rank(
         self,
         text: str,
@@ -144,7 +149,7 @@ class VectorIndex:
             return explain(failure.message if failure else "the embedding provider was not reached yet")
         try:
             loaded.load()
-        except _FILE_ERRORS as error:
+        except FILE_ERRORS as error:
             self._discard_if_damaged(loaded, error)
             return explain(error.message)
         coverage = loaded.measure_coverage(readers)
@@ -164,6 +169,7 @@ class VectorIndex:
             pinned_count,
             position or ListPosition(loaded.id, loaded.codes.last_id),
             loaded,
+            partial(self._discard_if_damaged, loaded),
         )
         return RankedQuestion(ranking, self._report(coverage, None))
 
@@ -181,13 +187,14 @@ class VectorIndex:
         try:
             loaded.load()
             vectors = list(loaded.read_vectors(digests).values())
-        except _FILE_ERRORS as error:
+        except FILE_ERRORS as error:
             self._discard_if_damaged(loaded, error)
             return None
         if not vectors or not any(vector.any() for vector in vectors):
             return None
         [mean] = check_vectors(np.stack(vectors).mean(axis=0, keepdims=True), 1)
-        return QueryVectors(mean, None, 0, ListPosition(loaded.id, loaded.codes.last_id), loaded)
+        position = ListPosition(loaded.id, loaded.codes.last_id)
+        return QueryVectors(mean, None, 0, position, loaded, partial(self._discard_if_damaged, loaded))
 
     def notify(self, readers: Sequence[SegmentReader] = (), read: ReadSection | None = None) -> None:
         """Embed the sections of a commit that have no vector, in a thread; return at once.
@@ -227,7 +234,13 @@ class VectorIndex:
                 if loaded is None or not _is_same_model(loaded.store, probe):
                     self._loaded = None
                     loaded = self._open_fixed(probe) if self._fixed is not None else self._open(probe)
-                    loaded.load()
+                    try:
+                        loaded.load()
+                    except IndexDamaged:
+                        if self._fixed is not None:
+                            raise
+                        loaded.store.discard()
+                        loaded = self._open(probe)
                     self._loaded = loaded
             except EmbeddingUnavailable as failure:
                 self._connect_failure = failure
@@ -287,6 +300,7 @@ class VectorIndex:
 
     def _run(self) -> None:
         """Embed what callers ask for, until the index is closed."""
+        file_delay_s = _MIN_DELAY_S
         while not self._is_closed:
             with self._condition:
                 task = self._tasks.pop() if self._tasks else None
@@ -294,18 +308,24 @@ class VectorIndex:
                 loaded = self.connect()
                 if task is not None:
                     self._embed(loaded, task, None)
-            except (EmbeddingUnavailable, *_FILE_ERRORS) as error:
+            except EmbeddingUnavailable as failure:
+                log.warning("sections are not embedded: %s", failure.message)
+                self._postpone(task, _CHECK_INTERVAL_S if failure.is_permanent else _MIN_DELAY_S)
+                continue
+            except FILE_ERRORS as error:
                 log.warning("sections are not embedded: %s", error.message)
                 if self._loaded is not None:
                     self._discard_if_damaged(self._loaded, error)
-                is_permanent = isinstance(error, EmbeddingUnavailable) and error.is_permanent
-                self._postpone(task, _CHECK_INTERVAL_S if is_permanent else 1.0)
+                # Each attempt may be a call of the provider whose vectors cannot be stored.
+                self._postpone(task, file_delay_s)
+                file_delay_s = min(2 * file_delay_s, _MAX_FILE_DELAY_S)
                 continue
             except Exception:  # an error of this program must not end the thread for good
                 if not self._is_closed:
                     log.exception("sections are not embedded")
                 self._postpone(None, _CHECK_INTERVAL_S)
                 continue
+            file_delay_s = _MIN_DELAY_S
             with self._condition:
                 if not self._tasks and not self._is_closed:
                     self._condition.wait(_CHECK_INTERVAL_S)
@@ -363,13 +383,18 @@ class VectorIndex:
             )
 
     def _discard_if_damaged(self, loaded: LoadedVectors, error: Exception) -> None:
-        """Forget damaged vectors and remove their file, so that they are made again."""
-        if not isinstance(error, IndexDamaged):
+        """Forget damaged vectors and remove their file, so that they are made again.
+
+        The file of an artifact stays, because it is not this process's own: its codes are in memory.
+        """
+        if not isinstance(error, IndexDamaged) or self._fixed is not None:
             return
-        with self._connect_lock:
+        # Not `_connect_lock`, which is held during calls of the provider: a search does not wait for them.
+        with self._condition:
             if self._loaded is loaded:
-                self._loaded = None
+                log.warning("the vectors were damaged and are made again: %s", loaded.id)
                 loaded.store.discard()
+                self._loaded = None
         self.notify()
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from index.cursors import StaleCursor
 from index.service import SearchIndex, SearchPage, VectorSearchUnavailable
+from index.storage.files import IndexUnwritable
 from index.vectors.embedder import PROBE_TEXT, EmbeddingUnavailable
 from index.vectors.hash_embedder import HashEmbedder
 from index.vectors.options import EmbeddingOptions
 from index.vectors.provider import Provider
+from index.vectors.store import VectorStore
+from index.vectors.vector_index import VectorIndex
 from tests.index.vectors.embedders import TopicEmbedder
 from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
@@ -361,6 +367,58 @@ def test_damaged_vectors_are_made_again(repo: Repo, open_index: OpenIndex, embed
     index.embed_sections()
     assert len(list_embedded_texts(embedder)) == 6
     assert index.search("please retry").search_type == "hybrid"
+
+
+@pytest.mark.parametrize("column", ["vectors", "codes"])
+def test_vectors_that_are_damaged_while_they_are_served_end_no_search_and_are_made_again(
+    repo: Repo, open_index: OpenIndex, embedder: TopicEmbedder, column: str
+) -> None:
+    index = open_index(in_background=True)
+    index.embed_sections()
+    [file] = (repo.path / ".git" / "docyard" / "index").glob("vectors-*/vectors-*.sqlite")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"UPDATE blocks SET {column} = zeroblob(length({column}))")
+        connection.commit()
+    embedder.calls.clear()
+    if column == "codes":  # which another process loads, and this one has in memory
+        index = open_index(in_background=True)
+    index.search("please retry")
+    wait_for(lambda: index.search("please retry").search_type == "hybrid")
+    embedded_texts = [text for text in list_embedded_texts(embedder) if text != "please retry"]
+    assert len(embedded_texts) == 6
+
+
+def test_closed_vectors_end_no_search(open_index: OpenIndex) -> None:
+    index = open_index()
+    index.embed_sections()
+    vectors = index._vectors
+    assert vectors is not None
+    vectors.close()
+    page = index.search("please retry")
+    assert page.search_type == "bm25"
+    assert page.embedding is not None
+    assert page.embedding.note == "the vectors were closed or replaced"
+
+
+def test_vectors_that_cannot_be_stored_are_not_asked_for_each_second(
+    open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise IndexUnwritable.with_reason(OSError(28, "No space left on device"))
+
+    delays: list[float] = []
+
+    def postpone(index: VectorIndex, task: Any, least_s: float) -> None:
+        delays.append(least_s)
+        index._tasks.append(task)
+        if len(delays) == 8:
+            index._is_closed = True
+
+    monkeypatch.setattr(VectorStore, "add", refuse)
+    monkeypatch.setattr(VectorIndex, "_postpone", postpone)
+    open_index(in_background=True).update_to_tip()
+    wait_for(lambda: len(delays) == 8)
+    assert delays == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 def test_related_sections_are_near_in_meaning_in_other_documents_and_not_linked(
