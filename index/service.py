@@ -274,7 +274,7 @@ class SearchIndex:
         position = ListPosition(vectors_id, int(last_id)) if state else None
         ranked = self._vectors.rank(text, search_type, count_exact_hits(text), readers, position)
         coverage = ranked.report.coverage
-        if progress and self._embedding.in_background and coverage.covered < coverage.total:
+        if progress and self._vectors.embeds_in_background and coverage.covered < coverage.total:
             progress(coverage.covered, coverage.total, "Embedding sections in the background")
         if state and ranked.ranking is None:
             raise StaleCursor(

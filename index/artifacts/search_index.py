@@ -75,9 +75,14 @@ class ArtifactSearchIndex(SearchIndex):
         return FixedVectors(file, embedding.provider, embedding.model, embedding.dimensions)
 
     def preload(self) -> None:
-        """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged."""
+        """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged.
+
+        The provider is reached in the background, so that the first question can be embedded.
+        """
         self._archive.open_packs()
         super().preload()
+        if self._vectors is not None:
+            self._vectors.notify()
         self.has_all_files_open = True
 
     def search(
