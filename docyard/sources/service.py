@@ -10,7 +10,13 @@ from docyard import environment
 from docyard.service import Service
 from docyard.sources.follower import Follower
 from docyard.sources.report import describe_sources
-from index.sources.settings import InvalidSourcesFile, Mistake, SourcesFile, read_sources_file
+from index.sources.settings import (
+    InvalidSourcesFile,
+    Mistake,
+    SourcesFile,
+    find_setting_line,
+    read_sources_file,
+)
 from index.sources.sources import SourceFolders, Sources
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from tools.retrieval.dispatcher import SourcesDispatcher
@@ -53,13 +59,22 @@ def _read_embedding(file: Path, content: SourcesFile, default: EmbeddingOptions)
     except InvalidProvider as error:
         field = error.details.get("field", "provider")
         fix = f"Correct or set `{field}` in [embedding]."
-        mistake = Mistake(None, "embedding", f"embedding: {error.message}", fix)
+        line = _find_line(file, field)
+        mistake = Mistake(line, "embedding", f"embedding: {error.message}", fix)
         raise InvalidSourcesFile(file, [mistake]) from error
     if embedder is None:
         return EmbeddingOptions()
     from index.vectors.provider import QUESTION_TIMEOUT_S, Provider
 
     return EmbeddingOptions(Provider(embedder, settings.timeout or QUESTION_TIMEOUT_S))
+
+
+def _find_line(file: Path, field: str) -> int | None:
+    """Return the line of a setting of [embedding]; that of the table if the setting is missing."""
+    try:
+        return find_setting_line(file.read_text("utf-8"), ("embedding", field))
+    except (OSError, UnicodeDecodeError):  # the file was changed after it was read
+        return None
 
 
 def build_sources_service(
