@@ -133,7 +133,7 @@ def embed(repo: Path | None, branch: str | None, as_json: bool) -> int:
     another provider or model stay until no search has used them for a month, so this command can prepare a
     change of the provider while a server uses the old one.
 
-    Exits with 1 if the provider fails.
+    Exits with 3 if the provider fails, or after an interruption.
 
     \b
     Example:
@@ -149,6 +149,9 @@ def embed(repo: Path | None, branch: str | None, as_json: bool) -> int:
     try:
         with console.show_progress("Embedding") as progress:
             report = index.embed_sections(progress)
+    except KeyboardInterrupt:
+        click.echo("Interrupted. Run the command again to continue: what was embedded is kept.", err=True)
+        return Exit.CANNOT_RUN
     finally:
         index.close()
         embedding.provider.close()
