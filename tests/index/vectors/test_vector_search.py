@@ -400,7 +400,7 @@ def test_closed_vectors_end_no_search(open_index: OpenIndex) -> None:
     assert page.embedding.note == "the vectors were closed or replaced"
 
 
-def test_vectors_that_cannot_be_stored_are_not_asked_for_each_second(
+def test_vectors_that_cannot_be_stored_are_embedded_again_after_growing_delays(
     open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object) -> None:
