@@ -121,19 +121,26 @@ class CodeTable:
         )
 
     def scan(self, vector: Vectors) -> NDArray[np.float32]:
-        """Return the estimated cosine of a vector with each row."""
+        """Return the estimated cosine of a vector with each row; -inf for a row of zeros, which has none."""
         with self._lock:
             count, numbers, scales = self._count, self._numbers, self._scales
         if count > LARGE_TABLE_ROWS and _has_numkong():
-            return _scan_by_numkong(vector, numbers[:count]) * scales[:count]
-        results = np.empty(count, np.float32)
-        block = np.empty((_BLOCK_ROWS, numbers.shape[1]), np.float32)
-        for start in range(0, count, _BLOCK_ROWS):
-            end = min(start + _BLOCK_ROWS, count)
-            rows = block[: end - start]
-            np.copyto(rows, numbers[start:end])
-            np.dot(rows, vector, out=results[start:end])
-        return results * scales[:count]
+            products = _scan_by_numkong(vector, numbers[:count])
+        else:
+            products = _scan_in_blocks(vector, numbers[:count])
+        return np.where(scales[:count] == 0, np.float32(-np.inf), products * scales[:count])
+
+
+def _scan_in_blocks(vector: Vectors, numbers: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the product of a vector with each row of numbers."""
+    products = np.empty(len(numbers), np.float32)
+    block = np.empty((_BLOCK_ROWS, numbers.shape[1]), np.float32)
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        end = min(start + _BLOCK_ROWS, len(numbers))
+        rows = block[: end - start]
+        np.copyto(rows, numbers[start:end])
+        np.dot(rows, vector, out=products[start:end])
+    return products
 
 
 @cache
