@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from index.segments.generation import SegmentReader
     from index.status import IndexStatus
     from index.storage.metadata import Metadata
-    from index.vectors.related import RelatedSection
+    from index.vectors.related_sections import RelatedSection
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
     from workspace.document.document import Document
@@ -192,7 +192,7 @@ class SearchIndex:
 
         if search_type == "vector" and not self.has_vectors:
             raise VectorSearchUnavailable
-        requested_type: SearchType | None = (search_type or "hybrid") if self.has_vectors else None
+        requested_type: SearchType = (search_type or "hybrid") if self.has_vectors else "bm25"
         has_since = since is not None and not since.isspace() and since != ""
         # The changes are those up to one commit, which is therefore fixed before the search.
         snapshot = self._workspace.at(ref) if has_since or (ref and not ref.isspace()) else None
@@ -209,16 +209,20 @@ class SearchIndex:
             base, selection = self._select_changed_sections(since, snapshot, progress)
             parsed_query = replace(parsed_query, sections=selection)
         search_digest = compute_search_digest(
-            query, parsed_query.filters, parsed_query.path, base, requested_type
+            query,
+            parsed_query.filters,
+            parsed_query.path,
+            base,
+            requested_type if self.has_vectors else None,
         )
         generation, offset, vectors_state = None, 0, ""
         if cursor is not None:
             generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
             generation, _, vectors_state = generation.partition(_VECTORS_MARK)
         embedding: EmbeddingReport | None = None
-        if self._vectors is not None and requested_type != "bm25" and (cursor is None or vectors_state):
+        if requested_type != "bm25" and (cursor is None or vectors_state):
             parsed_query, embedding = self._add_vectors(
-                query, parsed_query, requested_type or "hybrid", snapshot, vectors_state, progress
+                query, parsed_query, requested_type, snapshot, vectors_state, progress
             )
         request = SearchRequest(query, parsed_query, fields, offset, limit, generation)
         if snapshot is None:
@@ -245,7 +249,7 @@ class SearchIndex:
             notes=parsed_query.notes,
             terms=terms,
             missing_words=() if offset else find_missing_words(query, parsed_query, results.absent_terms),
-            search_type="bm25" if parsed_query.vector_ranking is None else requested_type or "hybrid",
+            search_type="bm25" if parsed_query.vector_ranking is None else requested_type,
             embedding=embedding,
         )
 
@@ -313,14 +317,14 @@ class SearchIndex:
         if self._vectors is None or generation is None:
             return ()
         from index.port import Query
-        from index.vectors.related import find_related
+        from index.vectors.related_sections import find_related
 
         def search(ranking: VectorRanking, limit: int) -> Sequence[ScoredSection]:
             return self._live.search(Query({}, vector_ranking=ranking), 0, limit).hits
 
-        linked_paths = self._find_linked_paths(snapshot, document)
+        find_linked_paths = partial(self._find_linked_paths, snapshot, document)
         return find_related(
-            self._vectors, generation.segment_readers, search, document.path, keys, linked_paths, limit
+            self._vectors, generation.segment_readers, search, document.path, keys, find_linked_paths, limit
         )
 
     def _find_linked_paths(self, snapshot: Snapshot, document: Document) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,14 +171,16 @@ def command(
         compared_runs = []
         for provider in dict.fromkeys(compared_providers):
             compared_types: tuple[SearchType, ...] = ("bm25",) if provider == "none" else ("hybrid", "vector")
-            for compared_type in compared_types:
-                index = options.open_index(repo, branch, artifact, key, provider=provider)
-                compared_runs.append(_run_cases(index, cases, name, parameters, compared_type))
+            with closing(options.open_index(repo, branch, artifact, key, provider=provider)) as index:
+                compared_runs += [
+                    _run_cases(index, cases, name, parameters, compared_type)
+                    for compared_type in compared_types
+                ]
         _print_comparison(compared_runs, as_json)
         return Exit.DONE
     earlier_run = _read_earlier_run(against, runs, name, parameters)
-    index = options.open_index(repo, branch, artifact, key)
-    run = _run_cases(index, cases, name, parameters, search_type)
+    with closing(options.open_index(repo, branch, artifact, key)) as index:
+        run = _run_cases(index, cases, name, parameters, search_type)
     difference = _compare_with_earlier_run(earlier_run, run)
     missed_minimums = [reason for minimum in minimums if (reason := minimum.describe_miss(run))]
     with _convert_write_errors():
@@ -231,24 +233,21 @@ def _run_cases(
 
     uses_vectors = index.has_vectors and search_type != "bm25"
     report: EmbeddingReport | None = None
-    try:
-        with console.show_progress("Indexing") as progress:
-            commit = index.update_to_tip(progress)
-        if uses_vectors:
-            with console.show_progress("Embedding") as progress:
-                report = index.embed_sections(progress)
-        with console.show_progress("Searching") as progress:
-            case_results = run_cases(
-                index,
-                index.workspace.snapshot(commit),
-                cases,
-                top=parameters.top,
-                search_type=search_type,
-                progress=progress,
-            )
-        metadata = index.metadata()
-    finally:
-        index.close()
+    with console.show_progress("Indexing") as progress:
+        commit = index.update_to_tip(progress)
+    if uses_vectors:
+        with console.show_progress("Embedding") as progress:
+            report = index.embed_sections(progress)
+    with console.show_progress("Searching") as progress:
+        case_results = run_cases(
+            index,
+            index.workspace.snapshot(commit),
+            cases,
+            top=parameters.top,
+            search_type=search_type,
+            progress=progress,
+        )
+    metadata = index.metadata()
     return EvalRun(
         name=name,
         at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -1,8 +1,8 @@
 """The provider of vectors that the options name.
 
 Provider, model, URL and key come from the operator alone: flags, the environment, and the file of sources.
-`docyard.toml` can hold none of them. Otherwise, whoever can push could send all texts, and the key, to a URL
-of their own.
+`docyard.toml` can hold none of them. Otherwise, a person who can push could send all texts, and the
+key, to another URL.
 """
 
 from __future__ import annotations

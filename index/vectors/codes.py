@@ -67,14 +67,6 @@ class CodeTable:
         """Return the number of rows."""
         return self._count
 
-    def __contains__(self, digest: bytes) -> bool:
-        return digest in self._rows
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes of the codes in memory."""
-        return self._numbers.nbytes + self._scales.nbytes + self._ids.nbytes
-
     @property
     def last_id(self) -> int:
         """The id of the last row; 0 without rows."""

@@ -110,16 +110,11 @@ class LoadedVectors:
         Raises IndexDamaged, IndexBusy.
         """
         table = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, DIGEST_BYTES)
-        rows = self.codes.find_rows(table).tolist()
-        digests_by_id = dict(
-            zip(
-                self.codes.get_ids([row for row in rows if row != NO_ROW]),
-                [digest for digest, row in zip(digests, rows, strict=True) if row != NO_ROW],
-                strict=True,
-            )
-        )
-        vectors = self.store.read_vectors(list(digests_by_id))
-        return {digests_by_id[id]: vector for id, vector in vectors.items()}
+        rows = zip(digests, self.codes.find_rows(table).tolist(), strict=True)
+        rows_by_digest = {digest: row for digest, row in rows if row != NO_ROW}
+        ids = self.codes.get_ids(list(rows_by_digest.values()))
+        vectors = self.store.read_vectors(ids)
+        return {digest: vectors[id] for digest, id in zip(rows_by_digest, ids, strict=True) if id in vectors}
 
     def mark_used(self, readers: Sequence[SegmentReader], day: int) -> None:
         """Store the day of the last use of the vectors of some segments."""

@@ -137,11 +137,10 @@ class VectorIndex:
 
         `position` is that of the earlier pages of the same results.
         """
-        loaded, embedder = self._loaded, self._provider.embedder
-        coverage = self.measure_coverage(readers)
+        loaded = self._loaded
 
         def explain(note: str) -> RankedQuestion:
-            return RankedQuestion(None, self._report(coverage, note))
+            return RankedQuestion(None, self._report(self.measure_coverage(readers), note))
 
         if loaded is None:
             self.notify()
@@ -165,7 +164,7 @@ class VectorIndex:
             return explain(failure.message)
         ranking = QueryVectors(
             vector,
-            embedder.fusion if search_type == "hybrid" else None,
+            self._provider.embedder.fusion if search_type == "hybrid" else None,
             pinned_count,
             position or ListPosition(loaded.id, loaded.codes.last_id),
             loaded,

@@ -17,7 +17,7 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
     from index.link_graph.backlinks import DocumentLink
-    from index.vectors.related import RelatedSection
+    from index.vectors.related_sections import RelatedSection
     from workspace.document.document import Document
     from workspace.history.commits import CommitChange
     from workspace.proposals.proposal import Proposal

@@ -92,7 +92,7 @@ def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence
     ],
 )
 def test_texts_that_a_forge_executes_are_escaped(text: str, absent_words: str) -> None:
-    # Spaces separate the absent words, so `_` stands for a space in a word.
+    # Spaces separate the absent words, so `_` represents a space in a word.
     neutralized = neutralize_commands(text)
     assert not [word for word in absent_words.split(" ") if word.replace("_", " ") in neutralized]
     assert neutralized.replace("\u200b", "").replace("\\/", "/") == text

@@ -33,18 +33,19 @@ def find_related(
     search: Callable[[VectorRanking, int], Sequence[ScoredSection]],
     path: str,
     keys: Collection[str] | None,
-    linked_paths: Collection[str],
+    find_linked_paths: Callable[[], Collection[str]],
     limit: int,
 ) -> tuple[RelatedSection, ...]:
     """Return the best section of each of the nearest documents, the nearest first.
 
-    `keys` are the sections that are compared, None for all of the document. Documents of `linked_paths` are
-    left out. `search` returns the nearest sections of a ranking. Never waits for the provider; the result is
-    empty as long as the sections have no vectors.
+    `keys` are the sections that are compared, None for all of the document. The documents that
+    `find_linked_paths` returns are left out. `search` returns the nearest sections of a ranking. Never
+    waits for the provider; the result is empty as long as the sections have no vectors.
     """
     ranking = vectors.rank_near(list(_list_digests(readers, path, keys)))
     if ranking is None:
         return ()
+    linked_paths = find_linked_paths()
     related: dict[str, RelatedSection] = {}
     for record, cosine in search(ranking, _SEARCHED_SECTIONS):
         if len(related) == limit or cosine < MIN_COSINE:
