@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 
+DIGEST_BYTES = 16
+
+
 @dataclass(frozen=True)
 class IndexedDocument:
     """A document at one commit: its bytes, and its sections in order, as offsets in the bytes.
@@ -52,6 +55,14 @@ class IndexedDocument:
         """The sections in order of their keys, which is the order of their addresses."""
         return tuple(sorted(self.sections, key=lambda section: section.key))
 
+    @cached_property
+    def digests(self) -> tuple[bytes, ...]:
+        """The digest of the headings and the text of each section, in the order of `sections_by_key`.
+
+        A section is embedded from these values, so sections with equal digests have equal vectors.
+        """
+        return tuple(map(self._compute_digest, self.sections_by_key))
+
     def text(self, section: Section) -> bytes:
         """Return the text of a section without its heading. The heading is indexed from the plain title."""
         data = self.data
@@ -68,21 +79,13 @@ class IndexedDocument:
             (self.title,) if section.is_preamble else (self.title, *build_breadcrumb(self.sections, section))
         )
 
+    def _compute_digest(self, section: Section) -> bytes:
+        headings = "\0".join(self.breadcrumb(section)).encode("utf-8", "surrogatepass")
+        return blake2b(b"%s\0\0%s" % (headings, self.text(section)), digest_size=DIGEST_BYTES).digest()
+
     def headings_above(self, section: Section) -> tuple[str, ...]:
         """Return the document's title and the headings above a section; a preamble has none."""
         return self.breadcrumb(section)[:-1]
-
-
-DIGEST_BYTES = 16
-
-
-def compute_digest(document: IndexedDocument, section: Section) -> bytes:
-    """Return the digest of the values from which a section is embedded: its headings and its text.
-
-    Sections with equal digests have equal vectors.
-    """
-    headings = "\0".join(document.breadcrumb(section)).encode("utf-8", "surrogatepass")
-    return blake2b(b"%s\0\0%s" % (headings, document.text(section)), digest_size=DIGEST_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)

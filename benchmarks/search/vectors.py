@@ -29,6 +29,7 @@ class RandomEmbedder:
     provider = "benchmark"
     model = f"random-{DIMENSIONS}"
     batch_size = 1_024
+    is_single_threaded = False
     fusion = Fusion("rank", 2.0)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from docyard.doctor.finding import (
@@ -115,7 +116,8 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
             Severity.ERROR,
             AREA,
             "HEAD is damaged (caused by a power loss), so git does not recognise the repository",
-            f'echo "ref: refs/heads/{_guess_head_branch(git)}" > {_format_git_folder(git.git_dir)}/HEAD',
+            f"echo {quote(f'ref: refs/heads/{_guess_head_branch(git)}')} > "
+            f"{_format_git_folder(git.git_dir)}/HEAD",
             subject="HEAD",
         )
     yield from (_build_torn_finding(git, torn_ref) for torn_ref in find_torn_refs(git, broken_ids))
@@ -134,7 +136,7 @@ def _build_torn_finding(git: GitReader, torn_ref: TornRef) -> Finding:
             AREA,
             f"{message}, and no reflog has an intact commit",
             "git fsck --lost-found lists commits; then "
-            f'echo COMMIT > "$(git rev-parse --git-common-dir)/refs/heads/{torn_ref.branch}"',
+            f'echo COMMIT > "$(git rev-parse --git-common-dir)"/{quote(f"refs/heads/{torn_ref.branch}")}',
             subject=f"refs/heads/{torn_ref.branch}",
         )
     later_note = ", and later commits are broken or missing" if torn_ref.later_move_count else ""
@@ -241,7 +243,7 @@ def _format_reset_command(git: GitReader, branch: str, broken_ids: tuple[str, ..
     intact_commit = find_last_complete_commit(git, branch, broken_ids).commit
     if intact_commit is None:
         return ""
-    return f"; or git update-ref refs/heads/{branch} {intact_commit[:12]}, the last intact commit"
+    return f"; or git update-ref {quote(f'refs/heads/{branch}')} {intact_commit[:12]}, the last intact commit"
 
 
 def _check_set_aside_files(common_dir: Path) -> Iterator[Finding]:

@@ -59,6 +59,7 @@ class HttpEmbedder:
 
     provider = "http"
     batch_size = 64
+    is_single_threaded = False
     # Measured with MiniLM, whose vectors are the weakest that such servers offer: docs/meaning.md.
     fusion = Fusion("rank", 2.0)
 

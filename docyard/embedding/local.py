@@ -79,6 +79,7 @@ class LocalEmbedder:
 
     provider = "local"
     batch_size = 16
+    is_single_threaded = False
     # Measured with MiniLM: docs/meaning.md.
     fusion = Fusion("rank", 2.0)
 

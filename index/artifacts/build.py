@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -39,7 +39,7 @@ from index.artifacts.manifest import (
 )
 from index.artifacts.objects import PACKS_FOLDER, store_objects
 from index.building.build import apply_change, build_index
-from index.port import Progress, State
+from index.port import DocumentSource, Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import make_file_name
 from index.segments.store import encode_numbers
@@ -65,6 +65,7 @@ from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from index.vectors.provider import Provider
+    from index.vectors.vector_index import VectorIndex
 
 LOCK_FILE = "lock"
 _FOLDERS = ("", INDEX_FOLDER, "objects", PACKS_FOLDER)
@@ -315,20 +316,26 @@ def build_artifact(
     config, settings = make_settings(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
     tree = build_tree({**contents.documents, **contents.manifests, CONFIG_PATH: hash_blob(settings)})
-    with lock_folder(out), translate_artifact_write_errors(), remove_new_files_on_failure(out):
+    with (
+        lock_folder(out),
+        translate_artifact_write_errors(),
+        remove_new_files_on_failure(out),
+        ExitStack() as stack,
+    ):
         previous = _read_previous(out, key)
         packs = previous.packs if previous else ()
         files = store_objects(out, contents, settings, tree, packs, progress, durable)
         snapshot = Snapshot(PackedReader(out, tree.id), tree.id)
-        built_index = _build_index(out, previous, snapshot, progress, durable)
+        vectors = stack.enter_context(closing(_open_vectors(provider))) if provider is not None else None
+        built_index = _build_index(out, previous, snapshot, vectors, progress, durable)
         readers = [
             _save_segment(reader, out / INDEX_FOLDER, durable) for reader in built_index.segment_readers
         ]
         files += [f"{INDEX_FOLDER}/{make_file_name(reader.segment.id)}" for reader in readers]
         files += _write_moves(out, contents.moves, durable)
         embedding = None
-        if provider is not None:
-            name, embedding = _write_vectors(out, provider, readers, snapshot, progress)
+        if vectors is not None:
+            name, embedding = _write_vectors(out, vectors, readers, snapshot, progress)
             files.append(name)
         values = {name: count_values(readers, name) for name in config.taxonomy_keys}
         metadata = describe_index(
@@ -356,32 +363,30 @@ def build_artifact(
     )
 
 
+def _open_vectors(provider: Provider) -> VectorIndex:
+    """Return the vectors that are cached for the user, so that the next build embeds only what changed."""
+    from platformdirs import user_cache_path
+
+    from index.vectors.vector_index import VectorIndex
+
+    cache_folder = user_cache_path("docyard", appauthor=False) / "vectors"
+    return VectorIndex(provider, lambda: [cache_folder])
+
+
 def _write_vectors(
     out: Path,
-    provider: Provider,
+    vectors: VectorIndex,
     readers: Sequence[SegmentReader],
     snapshot: Snapshot,
     progress: Progress | None,
 ) -> tuple[str, Embedding]:
-    """Write the vectors of all sections; return the name of the file, and the model of the vectors.
-
-    Vectors are cached for the user, so that the next build embeds only what changed.
-    """
-    from platformdirs import user_cache_path
-
+    """Write the vectors of all sections; return the name of the file, and the model of the vectors."""
     from index.snippets import SectionTexts
     from index.vectors.export import export_vectors
-    from index.vectors.vector_index import VectorIndex
 
     name = f"{INDEX_FOLDER}/vectors-{secrets.token_hex(8)}.sqlite"
-    cache_folder = user_cache_path("docyard", appauthor=False) / "vectors"
-    vectors = VectorIndex(provider, lambda: [cache_folder])
-    try:
-        report = export_vectors(
-            out / name, vectors, readers, SectionTexts(snapshot.git.blob).read_span, progress
-        )
-    finally:
-        vectors.close()
+    texts = SectionTexts(snapshot.git.blob)
+    report = export_vectors(out / name, vectors, readers, texts.read_span, progress)
     assert report.dimensions is not None
     return name, Embedding(provider=report.provider, model=report.model, dimensions=report.dimensions)
 
@@ -423,6 +428,7 @@ def _build_index(
     out: Path,
     previous: _PreviousArtifact | None,
     snapshot: Snapshot,
+    vectors: VectorIndex | None,
     progress: Progress | None,
     durable: bool,
 ) -> _BuiltIndex:
@@ -434,7 +440,10 @@ def _build_index(
             readers, state = apply_change(previous.generation, snapshot.commit, upserts, difference.deletes)
             return _BuiltIndex(readers, state, len(difference.upserts))
     (out / INDEX_FOLDER).mkdir(exist_ok=True)
-    readers, state = build_index(GitSource(snapshot), out / INDEX_FOLDER, progress=progress, durable=durable)
+    source: DocumentSource = GitSource(snapshot)
+    if vectors is not None:
+        source = vectors.embed_with_index(source)
+    readers, state = build_index(source, out / INDEX_FOLDER, progress=progress, durable=durable)
     return _BuiltIndex(readers, state, len(snapshot.documents))
 
 

@@ -149,6 +149,15 @@ class StringPool:
         """Return a string as text; lone surrogates pass."""
         return str(self._data[self._offsets[number] : self._offsets[number + 1]], "utf-8", _ENCODING_ERRORS)
 
+    def get_texts(self, numbers: range) -> list[str]:
+        """Return consecutive strings as texts; lone surrogates pass."""
+        start, *ends = self._offsets[numbers.start : numbers.stop + 1].tolist()
+        data = bytes(self._data[start : ends[-1] if ends else start])
+        return [
+            data[first - start : end - start].decode("utf-8", _ENCODING_ERRORS)
+            for first, end in pairwise((start, *ends))
+        ]
+
     def count_before(self, string: bytes) -> int:
         """Return the number of strings that sort before a string. The pool must be ascending."""
         data, offsets = self._data, self._offsets

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.documents import DIGEST_BYTES, SectionRecord, compute_digest
+from index.documents import DIGEST_BYTES, SectionRecord
 from index.segments.arrays import (
     Arrays,
     FlatArrays,
@@ -102,7 +102,7 @@ class TableBuilder:
         )
         self._keys.extend(keys)
         self._titles.extend([encode(section.title) for section in sections])
-        self._digests += b"".join([compute_digest(document, section) for section in sections])
+        self._digests += b"".join(document.digests)
         self._paths.extend([encode(document.path)])
         self._facets.extend([_encode_facets(document.facets)])
         self._blobs += bytes.fromhex(document.blob)
@@ -352,14 +352,14 @@ class Segment:
         This takes a third of the time of a record for each section.
         """
         sections = self.sections_of(document)
-        titles = [self._titles.get_text(section) for section in sections]
+        titles = self._titles.get_texts(sections)
         document_title = self._read_title(document)
         preamble = self._find_preamble(document)
         spans: list[SectionSpan] = []
         rows = self._numbers[sections.start : sections.stop].tolist()
-        for number, numbers in enumerate(rows):
-            _, parent, start, heading_start, body, end, _, _ = numbers
-            headings = [] if sections.start + number == preamble else [titles[number]]
+        for section, title, row in zip(sections, titles, rows, strict=True):
+            _, parent, start, heading_start, body, end, _, _ = row
+            headings = [] if section == preamble else [title]
             while parent >= 0:
                 headings.append(titles[parent])
                 parent = rows[parent][1]

@@ -1,6 +1,7 @@
 """Search by meaning: the vectors of sections, and the nearness of sections to a question.
 
 codes.py             vectors in eight bits a number, scanned for the nearest sections
+embedded_source.py   documents whose sections are embedded when they are read to be indexed
 embedder.py          the interface of a provider of vectors, and the text of a section that is embedded
 export.py            the vectors of an artifact, in a file of their own
 hash_embedder.py     the provider `hash`: vectors from the words of a text, without a model

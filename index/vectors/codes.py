@@ -49,6 +49,12 @@ def encode_vectors(vectors: Vectors) -> Codes:
     return Codes(np.rint(vectors / divisors[:, None]).astype(np.int8), scales.astype(np.float32))
 
 
+def split_digests(digests: NDArray[np.uint8]) -> list[bytes]:
+    """Return each row of digests as bytes."""
+    data, size = digests.tobytes(), digests.shape[1]
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
 class CodeTable:
     """The codes of many vectors by digest. Safe to use from threads.
 
@@ -105,11 +111,9 @@ class CodeTable:
 
     def find_rows(self, digests: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the row of each digest, given as rows of bytes; NO_ROW without one."""
-        data, size, find = digests.tobytes(), digests.shape[1], self._rows.get
+        find = self._rows.get
         return np.fromiter(
-            (find(data[start : start + size], NO_ROW) for start in range(0, len(data), size)),
-            np.int32,
-            len(digests),
+            (find(digest, NO_ROW) for digest in split_digests(digests)), np.int32, len(digests)
         )
 
     def scan(self, vector: Vectors) -> NDArray[np.float32]:

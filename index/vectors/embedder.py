@@ -57,7 +57,8 @@ class Embedder(Protocol):
     """A provider of vectors. Safe to use from threads. Every method raises EmbeddingUnavailable.
 
     `provider` and `model` name the model. `batch_size` is the largest number of texts of one call, and
-    `fusion` was measured with this kind of model.
+    `fusion` was measured with this kind of model. An embedder that `is_single_threaded` computes vectors by
+    one processor at a time; it can be pickled, so that several processes use it.
     """
 
     @property
@@ -68,6 +69,9 @@ class Embedder(Protocol):
 
     @property
     def batch_size(self) -> int: ...
+
+    @property
+    def is_single_threaded(self) -> bool: ...
 
     @property
     def fusion(self) -> Fusion: ...

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from index.vectors.codes import split_digests
 from index.vectors.store import VectorStore
 
 if TYPE_CHECKING:
@@ -30,17 +31,13 @@ def export_vectors(
     """
     report = vectors.embed_all(readers, read, progress)
     loaded = vectors.connect()
-    needed = {digest.tobytes() for reader in readers for digest in reader.segment.digests}
+    needed = {digest for reader in readers for digest in split_digests(reader.segment.digests)}
     store = VectorStore(file, loaded.dimensions)
     try:
         probe = loaded.store.read_probe()
         if probe is not None:
             store.write_probe(probe)
-        for codes in loaded.store.read_codes():
-            rows = [row for row, digest in enumerate(codes.digests) if digest in needed]
-            block = loaded.store.read_block(codes.ids[0]) if rows else None
-            if block is not None:
-                store.add([codes.digests[row] for row in rows], block[rows], _NO_DAY)
+        loaded.store.copy_to(store, needed, _NO_DAY)
         store.finish()
     finally:
         store.close()

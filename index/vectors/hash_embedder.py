@@ -50,6 +50,7 @@ class HashEmbedder:
     provider = "hash"
     model = f"words-{_DIMENSIONS}-2"
     batch_size = 1_024
+    is_single_threaded = True
     # Vectors of words find nothing that a search for words does not find, so words decide.
     fusion = Fusion("sum", 0.95)
 

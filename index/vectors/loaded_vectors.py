@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from index.documents import DIGEST_BYTES
-from index.vectors.codes import NO_ROW, CodeTable
+from index.vectors.codes import NO_ROW, CodeTable, split_digests
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from index.segments.generation import SegmentReader
+    from index.segments.segment import Segment
     from index.vectors.embedder import Vectors
     from index.vectors.store import VectorStore
 
@@ -36,12 +39,13 @@ class Coverage(NamedTuple):
         return self.covered / self.total if self.total else 1.0
 
 
-class MissingSection(NamedTuple):
-    """A section without a vector: its digest, its segment, and its number there."""
+class MissingSections(NamedTuple):
+    """The sections of a document that have no vector: their positions in it, and their digests."""
 
-    digest: bytes
-    reader: SegmentReader
-    number: int
+    segment: Segment
+    document: int
+    positions: list[int]
+    digests: list[bytes]
 
 
 class _Rows(NamedTuple):
@@ -136,19 +140,28 @@ class LoadedVectors:
         self._measured = _MeasuredCoverage(segments, now, count, coverage)
         return coverage
 
-    def find_missing(self, readers: Sequence[SegmentReader]) -> Iterator[MissingSection]:
-        """Yield the live sections without a vector, each digest once, in the order of their documents.
+    def find_missing(self, readers: Sequence[SegmentReader]) -> Iterator[MissingSections]:
+        """Yield the live sections without a vector by document, each digest once.
 
         Small segments come first, because they have the latest changes.
         """
         seen: set[bytes] = set()
         for reader in sorted(readers, key=lambda reader: reader.segment.size):
             segment = reader.segment
-            for number in self._flag_missing(reader).nonzero()[0].tolist():
-                digest = segment.digests[number].tobytes()
-                if digest not in seen:
-                    seen.add(digest)
-                    yield MissingSection(digest, reader, number)
+            numbers = self._flag_missing(reader).nonzero()[0]
+            digests = split_digests(segment.digests[numbers])
+            documents = segment.document_of[numbers].tolist()
+            sections = zip(documents, numbers.tolist(), digests, strict=True)
+            for document, group in groupby(sections, itemgetter(0)):
+                first = segment.sections_of(document).start
+                missing = MissingSections(segment, document, [], [])
+                for _, number, digest in group:
+                    if digest not in seen:
+                        seen.add(digest)
+                        missing.positions.append(number - first)
+                        missing.digests.append(digest)
+                if missing.digests:
+                    yield missing
 
     def _flag_missing(self, reader: SegmentReader) -> NDArray[np.bool_]:
         """Return a flag for each section of a segment: True if it is live and has no vector."""

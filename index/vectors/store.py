@@ -13,7 +13,8 @@ the disk: one for the digests and codes of a block, and one for each vector.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from index.documents import DIGEST_BYTES
 from index.storage.database import connect, remove_database, translate_sqlite_errors
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
-from index.vectors.codes import Codes, encode_vectors
+from index.vectors.codes import Codes, encode_vectors, split_digests
 from index.vectors.embedder import Vectors
 
 MAX_BLOCK_VECTORS = 64
@@ -39,6 +40,8 @@ _CREATE_TABLES = """
         (first INTEGER PRIMARY KEY, count INTEGER, used INTEGER, codes BLOB, vectors BLOB);
     COMMIT;
 """
+
+_SECONDS_PER_DAY = 86_400
 
 _PROBE, _NEXT_ID = "probe", "next_id"
 _CRC_BYTES = 4
@@ -55,6 +58,14 @@ class CodeRows(NamedTuple):
     codes: Codes
 
 
+class _Block(NamedTuple):
+    """The values of a block: its number of vectors, and their codes and vectors with checksums."""
+
+    size: int
+    codes: bytes
+    vectors: bytes
+
+
 class VectorStore:
     """The vectors of one embedding id. Safe to use from threads.
 
@@ -65,7 +76,7 @@ class VectorStore:
 
     def __init__(self, file: Path | None, dimensions: int, *, read_only: bool = False) -> None:
         """Open a file, created if needed; None is memory. Nothing changes a file that is opened read-only."""
-        self._file = file
+        self.file = file
         self._dimensions = dimensions
         self._lock = threading.RLock()
         self._is_closed = False
@@ -93,8 +104,8 @@ class VectorStore:
     def discard(self) -> None:
         """Close the file, and remove it."""
         self.close()
-        if self._file is not None:
-            remove_database(self._file)
+        if self.file is not None:
+            remove_database(self.file)
 
     def read_probe(self) -> Vectors | None:
         """Return the vector of the probe text with which the store was begun; None if it is new."""
@@ -118,20 +129,12 @@ class VectorStore:
 
     def read_codes(self, after: int = 0) -> Iterator[CodeRows]:
         """Yield the codes of each block whose ids are above `after`, the id of a block's last vector."""
-        width = DIGEST_BYTES + _SCALE.itemsize + self._dimensions
         with self._access():
             blocks = self._connection.execute(
                 "SELECT first, count, codes FROM blocks WHERE first > ? ORDER BY first", [after]
             ).fetchall()
-        for first, count, value in blocks:
-            table = np.frombuffer(_check(value), np.uint8)
-            if table.size != count * width:
-                raise IndexDamaged.with_reason("the codes of vectors have a wrong size")
-            table = table.reshape(count, width)
-            scales = table[:, DIGEST_BYTES : DIGEST_BYTES + _SCALE.itemsize].copy().view(_SCALE)[:, 0]
-            numbers = table[:, DIGEST_BYTES + _SCALE.itemsize :].view(np.int8)
-            digests = [digest.tobytes() for digest in table[:, :DIGEST_BYTES]]
-            yield CodeRows(range(first, first + count), digests, Codes(numbers, scales.astype(np.float32)))
+        for first, size, codes in blocks:
+            yield self._decode_codes(range(first, first + size), codes)
 
     def read_vectors(self, ids: Iterable[int]) -> dict[int, Vectors]:
         """Return vectors by id; those that were removed are left out."""
@@ -151,21 +154,22 @@ class VectorStore:
                         vectors[id] = np.frombuffer(content, _HALF).astype(np.float32)
         return vectors
 
-    def read_block(self, first: int) -> Vectors | None:
-        """Return the vectors of a block by the id of the first one; None if it was removed."""
-        size = _HALF.itemsize * self._dimensions
-        with self._access():
-            rows = self._connection.execute(
-                "SELECT count, vectors FROM blocks WHERE first = ?", [first]
-            ).fetchall()
-        for count, value in rows:
-            if len(value) != count * (size + _CRC_BYTES):
-                raise IndexDamaged.with_reason("the vectors of a block have a wrong size")
-            table = np.frombuffer(value, np.uint8).reshape(count, size + _CRC_BYTES)
-            if not np.array_equal(_append_checksums(table[:, :size]), table):
-                raise IndexDamaged.with_reason("a vector has a wrong checksum")
-            return np.ascontiguousarray(table[:, :size]).view(_HALF).astype(np.float32)
-        return None
+    def copy_to(self, target: VectorStore, digests: Set[bytes], day: int) -> None:
+        """Copy the vectors of some digests in one transaction. Blocks without others are copied unchanged."""
+        with self._access(), target._transaction():
+            for first, *values in self._connection.execute(
+                "SELECT first, count, codes, vectors FROM blocks ORDER BY first"
+            ):
+                block = _Block(*values)
+                rows = self._decode_codes(range(first, first + block.size), block.codes)
+                numbers = [number for number, digest in enumerate(rows.digests) if digest in digests]
+                if numbers:
+                    vectors = self._decode_vectors(block)
+                    if len(numbers) < len(rows.digests):
+                        copied = [rows.digests[number] for number in numbers]
+                        codes = Codes(rows.codes.numbers[numbers], rows.codes.scales[numbers])
+                        [block] = _encode_blocks(copied, codes, vectors[numbers])
+                    target._insert([block], day)
 
     def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> CodeRows:
         """Add the vectors of digests in one transaction, and return their ids and codes.
@@ -173,30 +177,9 @@ class VectorStore:
         `day` is the day of their use, counted from 1970-01-01.
         """
         codes = encode_vectors(vectors)
-        code_table = np.hstack(
-            [
-                np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), DIGEST_BYTES),
-                codes.scales.astype(_SCALE)[:, None].view(np.uint8),
-                codes.numbers.view(np.uint8),
-            ]
-        )
-        vector_table = _append_checksums(vectors.astype(_HALF).view(np.uint8))
+        blocks = _encode_blocks(digests, codes, vectors.astype(_HALF))
         with self._transaction():
-            first = self.last_id() + 1
-            self._connection.executemany(
-                "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)",
-                [
-                    (
-                        first + start,
-                        min(MAX_BLOCK_VECTORS, len(digests) - start),
-                        day,
-                        _seal(code_table[start : start + MAX_BLOCK_VECTORS].tobytes()),
-                        vector_table[start : start + MAX_BLOCK_VECTORS].tobytes(),
-                    )
-                    for start in range(0, len(digests), MAX_BLOCK_VECTORS)
-                ],
-            )
-            self._write_fact(_NEXT_ID, (first + len(digests)).to_bytes(8, "little"))
+            first = self._insert(blocks, day)
         return CodeRows(range(first, first + len(digests)), list(digests), codes)
 
     def mark_used(self, ids: Iterable[int], day: int) -> None:
@@ -219,6 +202,40 @@ class VectorStore:
             )
             self._connection.execute("DELETE FROM blocks WHERE used < ?", [before])
             return int(count)
+
+    def _decode_codes(self, ids: range, value: bytes) -> CodeRows:
+        """Return the codes of a block, given with the ids of its vectors."""
+        width = DIGEST_BYTES + _SCALE.itemsize + self._dimensions
+        table = np.frombuffer(_check(value), np.uint8)
+        if table.size != len(ids) * width:
+            raise IndexDamaged.with_reason("the codes of vectors have a wrong size")
+        table = table.reshape(len(ids), width)
+        scales = table[:, DIGEST_BYTES : DIGEST_BYTES + _SCALE.itemsize].copy().view(_SCALE)[:, 0]
+        numbers = table[:, DIGEST_BYTES + _SCALE.itemsize :].view(np.int8)
+        codes = Codes(numbers, scales.astype(np.float32))
+        return CodeRows(ids, split_digests(table[:, :DIGEST_BYTES]), codes)
+
+    def _decode_vectors(self, block: _Block) -> NDArray[np.float16]:
+        """Return the vectors of a block."""
+        size = _HALF.itemsize * self._dimensions
+        if len(block.vectors) != block.size * (size + _CRC_BYTES):
+            raise IndexDamaged.with_reason("the vectors of a block have a wrong size")
+        table = np.frombuffer(block.vectors, np.uint8).reshape(block.size, size + _CRC_BYTES)
+        if not np.array_equal(_append_checksums(table[:, :size]), table):
+            raise IndexDamaged.with_reason("a vector has a wrong checksum")
+        return np.ascontiguousarray(table[:, :size]).view(_HALF)
+
+    def _insert(self, blocks: Sequence[_Block], day: int) -> int:
+        """Insert blocks in the current transaction, and return the id of their first vector."""
+        first = next_id = self.last_id() + 1
+        for block in blocks:
+            self._connection.execute(
+                "INSERT INTO blocks (first, count, used, codes, vectors) VALUES (?, ?, ?, ?, ?)",
+                [next_id, block.size, day, block.codes, block.vectors],
+            )
+            next_id += block.size
+        self._write_fact(_NEXT_ID, next_id.to_bytes(8, "little"))
+        return first
 
     @contextmanager
     def _access(self) -> Iterator[None]:
@@ -248,6 +265,31 @@ class VectorStore:
 
     def _write_fact(self, name: str, value: bytes) -> None:
         self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, _seal(value)])
+
+
+def _encode_blocks(digests: Sequence[bytes], codes: Codes, vectors: NDArray[np.float16]) -> list[_Block]:
+    """Return the blocks of some vectors."""
+    code_table = np.hstack(
+        [
+            np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), DIGEST_BYTES),
+            codes.scales.astype(_SCALE)[:, None].view(np.uint8),
+            codes.numbers.view(np.uint8),
+        ]
+    )
+    vector_table = _append_checksums(vectors.view(np.uint8))
+    return [
+        _Block(
+            min(MAX_BLOCK_VECTORS, len(digests) - start),
+            _seal(code_table[start : start + MAX_BLOCK_VECTORS].tobytes()),
+            vector_table[start : start + MAX_BLOCK_VECTORS].tobytes(),
+        )
+        for start in range(0, len(digests), MAX_BLOCK_VECTORS)
+    ]
+
+
+def get_today() -> int:
+    """Return the number of days since 1970-01-01."""
+    return int(time.time() // _SECONDS_PER_DAY)
 
 
 def _append_checksums(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +22,7 @@ from index.storage.database import remove_database
 from index.storage.location import find_location
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
+from index.vectors.embedded_source import EmbeddedSource
 from index.vectors.embedder import (
     EmbeddingUnavailable,
     check_vectors,
@@ -30,15 +30,15 @@ from index.vectors.embedder import (
     format_section,
     is_same_probe,
 )
-from index.vectors.loaded_vectors import Coverage, LoadedVectors, MissingSection
+from index.vectors.loaded_vectors import Coverage, LoadedVectors, MissingSections
 from index.vectors.location import LOCK_FILE, build_file
 from index.vectors.query_vectors import FILE_ERRORS, QueryVectors
-from index.vectors.store import VectorStore
+from index.vectors.store import VectorStore, get_today
 
 if TYPE_CHECKING:
-    from index.port import Progress, SearchType
+    from index.port import DocumentSource, Progress, SearchType
     from index.segments.generation import SegmentReader
-    from index.segments.segment import SectionSpan, Segment
+    from index.segments.segment import SectionSpan
     from index.vectors.embedder import Vectors
     from index.vectors.options import FixedVectors
     from index.vectors.provider import Provider
@@ -57,7 +57,6 @@ _LOCK_INTERVAL_S = 5.0
 _MIN_DELAY_S = 1.0
 _MAX_FILE_DELAY_S = 60.0
 _UNUSED_DAYS = 30
-_SECONDS_PER_DAY = 86_400
 _MAX_TASKS = 4
 _BATCHES_PER_WINDOW = 16
 
@@ -247,6 +246,18 @@ class VectorIndex:
             self._connect_failure = None
             return loaded
 
+    def embed_with_index(self, source: DocumentSource) -> DocumentSource:
+        """Return a source whose sections are embedded when they are read to be indexed.
+
+        So no section is read twice, and all processes that build the index share the work. The source itself
+        is returned if the provider embeds in processes of its own, or if there is no file for vectors. Raises
+        EmbeddingUnavailable.
+        """
+        loaded = self.connect()
+        if loaded.store.file is None or not self._provider.embedder.is_single_threaded:
+            return source
+        return EmbeddedSource(source, self._provider.embedder, loaded.store.file, loaded.dimensions)
+
     def close(self) -> None:
         """Stop the thread, and close the files. What was embedded is kept, and the embedder stays open."""
         with self._condition:
@@ -363,19 +374,19 @@ class VectorIndex:
 
     def _embed_missing(self, loaded: LoadedVectors, task: _Task, progress: Progress | None) -> None:
         missing = list(loaded.find_missing(task.readers))
-        day = _today()
-        refused_count = 0
-        size = self._provider.embedder.batch_size
-        for done, batch in enumerate(_make_batches(missing, task.read, size)):
+        count = sum(len(sections.digests) for sections in missing)
+        done = refused_count = 0
+        for batch in _make_batches(missing, task.read, self._provider.embedder.batch_size):
             if self._is_closed:
                 return
             if progress:
-                progress(done * size, len(missing), "Embedding sections")
-            vectors, count = self._provider.embed_sections([text for _, text in batch], loaded.dimensions)
-            refused_count += count
-            loaded.add([digest for digest, _ in batch], vectors, day)
-        if progress and missing:
-            progress(len(missing), len(missing), "Embedding sections")
+                progress(done, count, "Embedding sections")
+            vectors, refused = self._provider.embed_sections([text for _, text in batch], loaded.dimensions)
+            loaded.add([digest for digest, _ in batch], vectors, get_today())
+            done += len(batch)
+            refused_count += refused
+        if progress and count:
+            progress(count, count, "Embedding sections")
         if refused_count:
             log.warning(
                 "sections that the embedding provider refused, and only words find: %d", refused_count
@@ -398,34 +409,28 @@ class VectorIndex:
 
 
 def _make_batches(
-    missing: Sequence[MissingSection], read: ReadSection, size: int
+    missing: Iterable[MissingSections], read: ReadSection, size: int
 ) -> Iterator[list[tuple[bytes, str]]]:
     """Yield batches of digests and texts. The texts of some batches are sorted by their lengths.
 
     Models pad the texts of a batch to the longest one, so texts of equal lengths are embedded faster.
     """
-    window = size * _BATCHES_PER_WINDOW
-    for start in range(0, len(missing), window):
-        texts: list[tuple[bytes, str]] = []
-        for segment, document, sections in _group_by_document(missing[start : start + window]):
-            blob, spans = segment.blob(document), segment.read_spans(document)
-            first = segment.sections_of(document).start
-            for section in sections:
-                span = spans[section.number - first]
-                texts.append((section.digest, format_section(span.breadcrumb, read(blob, span))))
-        texts.sort(key=lambda item: len(item[1]))
-        for first in range(0, len(texts), size):
-            yield texts[first : first + size]
+    texts: list[tuple[bytes, str]] = []
+    for segment, document, positions, digests in missing:
+        blob, spans = segment.blob(document), segment.read_spans(document)
+        for position, digest in zip(positions, digests, strict=True):
+            span = spans[position]
+            texts.append((digest, format_section(span.breadcrumb, read(blob, span))))
+        if len(texts) >= size * _BATCHES_PER_WINDOW:
+            yield from _split_batches(texts, size)
+            texts = []
+    yield from _split_batches(texts, size)
 
 
-def _group_by_document(
-    sections: Sequence[MissingSection],
-) -> Iterator[tuple[Segment, int, Iterable[MissingSection]]]:
-    """Yield the sections of each document, which are neighbours."""
-    for (segment, document), group in groupby(
-        sections, lambda section: (section.reader.segment, section.reader.segment.document_of[section.number])
-    ):
-        yield segment, int(document), group
+def _split_batches(texts: list[tuple[bytes, str]], size: int) -> Iterator[list[tuple[bytes, str]]]:
+    texts.sort(key=lambda item: len(item[1]))
+    for start in range(0, len(texts), size):
+        yield texts[start : start + size]
 
 
 def _open_or_replace(file: Path | None, dimensions: int) -> VectorStore:
@@ -451,10 +456,5 @@ def _remove_unused(loaded: LoadedVectors, readers: Sequence[SegmentReader]) -> N
     """Remove vectors that no commit has used for a month, if they are more than the used ones."""
     if len(loaded.codes) <= 2 * sum(reader.size for reader in readers) + 1_000:
         return
-    loaded.mark_used(readers, _today())
-    loaded.store.remove_unused(_today() - _UNUSED_DAYS)
-
-
-def _today() -> int:
-    """Return the number of days since 1970-01-01."""
-    return int(time.time() // _SECONDS_PER_DAY)
+    loaded.mark_used(readers, get_today())
+    loaded.store.remove_unused(get_today() - _UNUSED_DAYS)

@@ -46,4 +46,4 @@ def test_builds_with_hash_are_compared_with_builds_without_vectors(tmp_path: Pat
         file.relative_to(tmp_path / "builds").parts[0]
         for file in tmp_path.rglob("builds/**/*vectors*.sqlite")
     }
-    assert folders == {"index", "artifact_with_vectors"}
+    assert folders == {"index", "artifact_with_vectors", "artifact_with_vectors-cache"}

@@ -32,6 +32,10 @@ def format_findings(report: dict[str, list[dict[str, str]]]) -> str:
     return "\n".join(f"{finding['severity']} {finding['message']}" for finding in report["findings"])
 
 
+SHELL_BRANCH = "a'$(touch${IFS}ran)'\";b"
+"""A branch whose name a shell would run as commands, if a suggested command did not quote it."""
+
+
 def run_suggested_command(repo: Path, line: str) -> None:
     """Run the command that a finding suggests."""
     subprocess.run(line, shell=True, cwd=repo, check=True, capture_output=True)
@@ -214,11 +218,13 @@ def test_damaged_branch_is_restored_to_last_intact_commit(
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("branch", ["main", SHELL_BRANCH])
 def test_damaged_branch_without_reflog_is_reported(
-    repo: Path, git: Git, second_commit: str, capsys: Capture
+    repo: Path, git: Git, second_commit: str, capsys: Capture, branch: str
 ) -> None:
-    (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
-    (repo / ".git" / "logs" / "refs" / "heads" / "main").unlink()
+    git("branch", "--move", branch)
+    (repo / ".git" / "refs" / "heads" / branch).write_bytes(b"")
+    (repo / ".git" / "logs" / "refs" / "heads" / branch).unlink()
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (1, [])
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
@@ -227,14 +233,16 @@ def test_damaged_branch_without_reflog_is_reported(
     assert git("status", "--porcelain") == ""
 
 
-def test_damaged_head_is_reported_with_its_branch(repo: Path, git: Git, capsys: Capture) -> None:
-    git("switch", "--quiet", "--create", "topic")
+@pytest.mark.process
+@pytest.mark.parametrize("branch", ["topic", SHELL_BRANCH])
+def test_damaged_head_is_reported_with_its_branch(repo: Path, git: Git, capsys: Capture, branch: str) -> None:
+    git("switch", "--quiet", "--create", branch)
     (repo / ".git" / "HEAD").write_bytes(b"")
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (1, [])
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
-    assert finding["fix"] == 'echo "ref: refs/heads/topic" > .git/HEAD'
-    (repo / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    run_suggested_command(repo, finding["fix"])
+    assert (repo / ".git" / "HEAD").read_text() == f"ref: refs/heads/{branch}\n"
     assert run_fix(repo, capsys)[0] == 0
 
 

@@ -27,6 +27,7 @@ class FakeEmbedder:
     provider = "fake"
     model = "fake"
     batch_size = 8
+    is_single_threaded = False
     fusion = Fusion("rank", 1.0)
 
     def __init__(self) -> None:

@@ -89,7 +89,7 @@ def test_unknown_ref_names_the_nearest(tmp_path: Path, server_url: str, guides: 
         source.fetch(ACCESS)
     assert error_info.value.details["refs"] == ["v1"]
     with pytest.raises(SourceUnavailable, match="v11"):
-        source.check()
+        source.check_available()
 
 
 @pytest.mark.parametrize("damage", ["ref", "head", "config", "objects", "lock"])
@@ -213,4 +213,4 @@ def test_invalid_response_of_a_server_is_an_error(
         with pytest.raises(WorkspaceError):
             source.fetch(ACCESS)
         with pytest.raises(SourceUnavailable):
-            source.check()
+            source.check_available()

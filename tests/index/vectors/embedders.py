@@ -21,6 +21,7 @@ class TopicEmbedder:
     """
 
     provider = "topics"
+    is_single_threaded = False
     fusion = Fusion("rank", 2.0)
 
     def __init__(self, batch_size: int = 4, model: str = "topics-1") -> None:

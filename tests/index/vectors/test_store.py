@@ -101,6 +101,31 @@ def test_finished_file_is_complete_and_stays_unchanged_when_it_is_read(file: Pat
     assert [entry.name for entry in file.parent.iterdir()] == [file.name]
 
 
+@pytest.mark.parametrize("copied", [range(100), range(64), range(0, 100, 3), range(0)])
+def test_copied_vectors_equal_the_original_ones(file: Path, tmp_path: Path, copied: range) -> None:
+    digests, vectors = make_digests(100), make_vectors(100, 8)
+    source, target = VectorStore(file, 8), VectorStore(tmp_path / "copy.sqlite", 8)
+    ids = source.add(digests, vectors, 1).ids
+    source.copy_to(target, {digests[number] for number in copied}, 1)
+    rows = [*target.read_codes()]
+    assert [digest for block in rows for digest in block.digests] == [digests[number] for number in copied]
+    originals = source.read_vectors([ids[number] for number in copied])
+    copies = target.read_vectors(read_ids(target))
+    for original, copy in zip(originals.values(), copies.values(), strict=True):
+        np.testing.assert_array_equal(copy, original)
+
+
+def test_damaged_vectors_are_not_copied(file: Path, tmp_path: Path) -> None:
+    source, target = VectorStore(file, 4), VectorStore(tmp_path / "copy.sqlite", 4)
+    source.add(make_digests(2), make_vectors(2, 4), 1)
+    with sqlite3.connect(file) as connection:
+        ((value,),) = connection.execute("SELECT vectors FROM blocks").fetchall()
+        connection.execute("UPDATE blocks SET vectors = ?", [bytes([value[0] ^ 1]) + value[1:]])
+    with pytest.raises(IndexDamaged):
+        source.copy_to(target, set(make_digests(2)), 1)
+    assert read_ids(target) == []
+
+
 def test_interrupted_transaction_leaves_the_earlier_rows(file: Path) -> None:
     store = VectorStore(file, 4)
     ids = store.add(make_digests(1), make_vectors(1, 4), 1).ids
