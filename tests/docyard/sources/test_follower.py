@@ -85,4 +85,4 @@ def test_remote_without_answer_delays_no_other_source(tmp_path: Path, guides: Re
             wait_until(lambda: has_hits(sources, "zebra"))
             [unavailable] = sources.select("silent-0")
             with pytest.raises(SourceUnavailable, match="not been fetched yet"):
-                unavailable.check()
+                unavailable.check_available()
