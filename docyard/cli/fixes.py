@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.validation.files import FileSet
-    from workspace.validation.fixes.change import FixResult, SkippedFix
+    from workspace.validation.fixes.change import FixRemark, FixResult
     from workspace.workspace import Workspace
     from workspace.writing.write import WriteResult
 
@@ -45,7 +45,7 @@ class FixOutcome(NamedTuple):
     """
 
     changes: Sequence[DocumentRewrite] = ()
-    unfixed: Sequence[SkippedFix] = ()
+    unfixed: Sequence[FixRemark] = ()
     link_count: int = 0
     commit: str | None = None
     unwritten_count: int = 0
@@ -92,7 +92,7 @@ def write_fixes(request: FixRequest, progress: ReportProgress | None) -> FixOutc
         raise CommandError("a bare repository has no files to write", fix="Omit --write.")
     outcome = _fix_in_memory(request, collect_checked_files(request.folder, None, False), progress)
     written_changes: list[DocumentRewrite] = []
-    unwritten_files: list[SkippedFix] = []
+    unwritten_files: list[FixRemark] = []
     for change in outcome.changes:
         failure = write_file(root, change)
         if failure is None:
@@ -226,7 +226,7 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
     ]
     return FixOutcome(
         changes,
-        cast("Sequence[SkippedFix]", fix_result["skipped_fixes"]),
+        cast("Sequence[FixRemark]", fix_result["fix_remarks"]),
         cast("int", fix_result.get("links_rewritten", 0)),
         write_result.commit if write_result.is_committed else None,
         proposal=proposal.id if proposal is not None else None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from docyard.cli.fixes import FixOutcome
-    from workspace.validation.fixes.change import DocumentRewrite, SkippedFix
+    from workspace.validation.fixes.change import DocumentRewrite, FixRemark
 
 _MAX_UNFIXED_LISTED = 20
 # A copy of `workspace.validation.fixes.fix.FIXABLE_RULES`, so that --help does not import that module.
@@ -177,7 +177,7 @@ def _format_diff(changes: Sequence[DocumentRewrite]) -> Iterator[str]:
         yield from format_unified_diff(change)
 
 
-def _describe_unfixed(unfixed: Sequence[SkippedFix]) -> Iterator[str]:
+def _describe_unfixed(unfixed: Sequence[FixRemark]) -> Iterator[str]:
     for skipped_fix in unfixed[:_MAX_UNFIXED_LISTED]:
         position = f"{skipped_fix.path}:{skipped_fix.line}" if skipped_fix.line else skipped_fix.path
         yield f"not fixed: {position}: {skipped_fix.reason} [{skipped_fix.rule}]"

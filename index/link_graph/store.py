@@ -60,6 +60,8 @@ _CREATE_TABLES = """
     CREATE TEMP TABLE new_inbound AS SELECT * FROM inbound WHERE 0;
 """
 
+# These sums differ if a key is missing, is there twice, or belongs to another document. The two halves of a
+# key are summed separately, because the sum of whole keys would exceed 64 bits.
 _SUM_INBOUND = """
     SELECT count(*), ifnull(sum(key >> 31), 0), ifnull(sum(key & 2147483647), 0),
         ifnull(sum((key & 65535) * document), 0)

@@ -33,43 +33,43 @@ class CitedSection(NamedTuple):
     end_line: int
 
 
-def format_permalink(position: CitedSection, template: str | None, remote_url: str | None) -> str:
+def format_permalink(section: CitedSection, template: str | None, remote_url: str | None) -> str:
     """Return the URL of a section. `remote_url` is the URL of the source's repository, if it is known."""
     values = {
-        "namespace": quote(position.namespace, safe=""),
-        "path": quote(position.path, safe=_SAFE_IN_PATH),
-        "page": quote(_read_page(position), safe=_SAFE_IN_PATH),
-        "anchor": quote(position.key, safe=_SAFE_IN_FRAGMENT),
-        "commit": position.commit or "",
-        "line": str(position.line),
-        "end_line": str(position.end_line),
+        "namespace": quote(section.namespace, safe=""),
+        "path": quote(section.path, safe=_SAFE_IN_PATH),
+        "page": quote(_read_page(section), safe=_SAFE_IN_PATH),
+        "anchor": quote(section.key, safe=_SAFE_IN_FRAGMENT),
+        "commit": section.commit or "",
+        "line": str(section.line),
+        "end_line": str(section.end_line),
     }
     if template is not None:
         return template.format_map(values)
-    page_template = _find_page_template(remote_url) if remote_url and position.commit else None
+    page_template = _find_page_template(remote_url) if remote_url and section.commit else None
     if page_template is not None:
         return page_template.format_map(values)
     return f"doc:///{values['namespace']}/{values['path']}#{values['anchor']}"
 
 
-def _read_page(position: CitedSection) -> str:
+def _read_page(section: CitedSection) -> str:
     """Return the path of a document within the folder of its source, without its suffix."""
-    path = position.path.removeprefix(f"{position.folder}/") if position.folder else position.path
+    path = section.path.removeprefix(f"{section.folder}/") if section.folder else section.path
     return path.removesuffix(".md").removesuffix(".markdown")
 
 
 def _find_page_template(remote_url: str) -> str | None:
     """Return the template of a page on a well-known forge, with the repository filled in; None elsewhere."""
     try:
-        address = parse_remote_url(remote_url)
+        url = parse_remote_url(remote_url)
     except UnsupportedRemote:
         return None
-    template = _PAGE_TEMPLATES.get(_SSH_HOSTS.get(address.host, address.host))
-    if template is None or address.transport is Transport.FILE:
+    template = _PAGE_TEMPLATES.get(_SSH_HOSTS.get(url.host, url.host))
+    if template is None or url.transport is Transport.FILE:
         return None
-    return template.replace("{repository}", quote(_read_repository(address), safe="/~"))
+    return template.replace("{repository}", quote(_read_repository_path(url), safe="/~"))
 
 
-def _read_repository(address: RemoteUrl) -> str:
-    path = urlsplit(address.url).path if "://" in address.url else address.url.partition(":")[2]
+def _read_repository_path(url: RemoteUrl) -> str:
+    path = urlsplit(url.url).path if "://" in url.url else url.url.partition(":")[2]
     return path.strip("/").removesuffix(".git")

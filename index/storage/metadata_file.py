@@ -33,7 +33,10 @@ DEBOUNCE_DELAY_S = 0.5
 
 
 class Debouncer:
-    """Debounced work in a background thread; `flush` and the end of the process run the work at once."""
+    """Work that is requested often and run once for several requests, in a background thread.
+
+    `flush` and the end of the process run the work at once.
+    """
 
     def __init__(self, work: Callable[[], None], delay: float = DEBOUNCE_DELAY_S) -> None:
         """Run nothing before `schedule`. `work` must not raise, because its errors are lost."""
@@ -91,7 +94,7 @@ class MetadataPublisher:
         self._stamp: FileStamp | None = None
         self._publish_lock = threading.Lock()
         self._has_current_description = False
-        self._debouncer = Debouncer(self._write_figures)
+        self._debouncer = Debouncer(self._write_current_state)
 
     def last_metadata(self) -> Metadata | None:
         """Return the last metadata that any process has written. Never waits for the index.
@@ -181,7 +184,7 @@ class MetadataPublisher:
                 self._stamp = stamp
                 self._metadata = self._metadata if metadata == self._metadata else metadata
 
-    def _write_figures(self) -> None:
+    def _write_current_state(self) -> None:
         """Write `metadata.json` from the current index, which another process may have changed."""
         # If the index is missing now, the process that builds the next one writes the file.
         with suppress(WorkspaceError, OSError), self._publish_lock:

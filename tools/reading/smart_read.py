@@ -186,7 +186,7 @@ def _read_summary(opened_text: OpenedText, request: SmartReadArguments, max_toke
             "size_tokens": summary.original_tokens,
         },
         "confidence": {
-            "completeness": wording.compute_confidence(summary),
+            "completeness": wording.compute_completeness(summary),
             "recommended_for": wording.list_recommended_uses(summary),
             "not_recommended_for": wording.list_discouraged_uses(summary),
         },

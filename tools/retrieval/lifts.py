@@ -159,7 +159,7 @@ def explain_technology(technologies: Iterable[str], text: str) -> str | None:
     for name in technologies:
         if re.search(rf"(?m)^[ \t>]*(?:`{{3,}}|~{{3,}})[ \t]*{re.escape(name)}(?![\w+#])", folded_text):
             return f"has {name} code"
-        is_word = len(name) <= _MAX_AMBIGUOUS_LENGTH and name.isalpha()
-        if not is_word and re.search(rf"(?<![\w.+#]){re.escape(name)}(?![\w+#])", folded_text):
+        may_be_ordinary_word = len(name) <= _MAX_AMBIGUOUS_LENGTH and name.isalpha()
+        if not may_be_ordinary_word and re.search(rf"(?<![\w.+#]){re.escape(name)}(?![\w+#])", folded_text):
             return f"names {name}"
     return None

@@ -199,7 +199,7 @@ class Overlay:
             location = f" under '{config.root}'" if config.root else ""
             raise InvalidPath(
                 path,
-                f"documents are .md files{location}, in folders that are not excluded or hidden",
+                f"documents are .md or .markdown files{location}, in folders that are not excluded or hidden",
             )
         if self._documents.get(path) is not None or (
             path not in self._documents and self.snapshot.entry(path)

@@ -86,7 +86,7 @@ def measure_coverage(summary: Summary) -> tuple[dict[str, int], dict[str, int]]:
     return included_counts, omitted_counts
 
 
-def compute_confidence(summary: Summary) -> float:
+def compute_completeness(summary: Summary) -> float:
     """Return the included fraction, from 0 to 1, of all sections, first sentences and marked passages."""
     kinds = (PassageKind.LEAD, *MARKED_KINDS)
     covered_count = len(summary.named_entries) + sum(summary.included_counts.get(kind, 0) for kind in kinds)

@@ -25,8 +25,8 @@ class Fix(NamedTuple):
     splice: Splice
 
 
-class SkippedFix(NamedTuple):
-    """A finding without a fix, or a fix with a remark, on a line (from 1; 0 means the full document).
+class FixRemark(NamedTuple):
+    """A remark on a finding without a fix, or on a fix, and its line (from 1; 0 means the full document).
 
     `reason` states why there is no fix, or is the remark.
     """
@@ -46,7 +46,7 @@ class FixedDocument(NamedTuple):
     old_document: Document
     document: Document
     fixes: tuple[Fix, ...]
-    skipped_fixes: tuple[SkippedFix, ...]
+    fix_remarks: tuple[FixRemark, ...]
 
     @property
     def change(self) -> DocumentRewrite:
@@ -72,7 +72,7 @@ class FixResult(NamedTuple):
 
     path: str
     change: DocumentRewrite | None = None
-    skipped_fixes: tuple[SkippedFix, ...] = ()
+    fix_remarks: tuple[FixRemark, ...] = ()
     offset_map: OffsetMap | None = None
     needs_history_search: bool = False
 

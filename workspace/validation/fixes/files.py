@@ -14,7 +14,7 @@ from workspace.links.updates import update_links
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import LfsTextMissing
 from workspace.validation.files import UnreadableFile
-from workspace.validation.fixes.change import DocumentRewrite, SkippedFix
+from workspace.validation.fixes.change import DocumentRewrite, FixRemark
 from workspace.validation.fixes.fix import FILE_PROBLEM_RULE, combine_offset_maps
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class FixedFiles(NamedTuple):
-    """The changed documents in order of paths, the skipped fixes, and the number of updated links.
+    """The changed documents in order of paths, the remarks, and the number of updated links.
 
     A link is updated if the fixes change the address of its target, so documents without fixes may also
     change.
     """
 
     changes: Sequence[DocumentRewrite]
-    skipped_fixes: Sequence[SkippedFix]
+    fix_remarks: Sequence[FixRemark]
     updated_link_count: int
 
 
@@ -44,16 +44,16 @@ def build_fixed_files(results: Sequence[FixResult], snapshot: Snapshot, files: F
     `snapshot` is the commit that the files are compared with.
     """
     changes = {result.path: result.change for result in results if result.change}
-    skipped_fixes = [skipped_fix for result in results for skipped_fix in result.skipped_fixes]
+    fix_remarks = [skipped_fix for result in results for skipped_fix in result.fix_remarks]
     offset_map = combine_offset_maps(result.offset_map for result in results)
     if offset_map is None:
-        return FixedFiles(list(changes.values()), skipped_fixes, 0)
+        return FixedFiles(list(changes.values()), fix_remarks, 0)
     old_overlay = _make_overlay(snapshot, files)
     new_overlay = old_overlay.copy()
     _put_changes(new_overlay, changes, offset_map.path_map)
     affected_paths = AffectedPaths.of(old_overlay, new_overlay, offset_map).paths
     if not affected_paths:
-        return FixedFiles(list(changes.values()), skipped_fixes, 0)
+        return FixedFiles(list(changes.values()), fix_remarks, 0)
     linking_documents = _LinkingDocuments(
         frozenset(InboundLinkScanner().find_linking_documents(snapshot, affected_paths))
     )
@@ -66,7 +66,7 @@ def build_fixed_files(results: Sequence[FixResult], snapshot: Snapshot, files: F
     for old, new in link_updates.revised_documents:
         change = changes.get(new.path, DocumentRewrite(new.path, old.data, new.data))
         changes[new.path] = change._replace(after=new.data)
-    return FixedFiles([changes[path] for path in sorted(changes)], skipped_fixes, link_updates.total_count)
+    return FixedFiles([changes[path] for path in sorted(changes)], fix_remarks, link_updates.total_count)
 
 
 class _LinkingDocuments(NamedTuple):
@@ -102,10 +102,10 @@ def _make_overlay(snapshot: Snapshot, files: FileSet) -> Overlay:
     return overlay
 
 
-def write_document(root: Path, change: DocumentRewrite) -> SkippedFix | None:
+def write_document(root: Path, change: DocumentRewrite) -> FixRemark | None:
     """Replace the file of a document atomically, with the same mode.
 
-    Return a `SkippedFix` if the file was not written: it has changed since it was read, or the system
+    Return a `FixRemark` if the file was not written: it has changed since it was read, or the system
     refused the write.
     """
     file = root / change.path
@@ -120,7 +120,7 @@ def write_document(root: Path, change: DocumentRewrite) -> SkippedFix | None:
                 stream.flush()
                 os.fsync(descriptor)
             if file.read_bytes() != change.before:
-                return SkippedFix(
+                return FixRemark(
                     FILE_PROBLEM_RULE,
                     change.path,
                     0,
@@ -131,5 +131,5 @@ def write_document(root: Path, change: DocumentRewrite) -> SkippedFix | None:
             temporary_file.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        return SkippedFix(FILE_PROBLEM_RULE, change.path, 0, f"the file cannot be written: {reason}")
+        return FixRemark(FILE_PROBLEM_RULE, change.path, 0, f"the file cannot be written: {reason}")
     return None

@@ -26,7 +26,7 @@ from workspace.validation.file_tree import FileSetTree
 from workspace.validation.files import UnreadableFile
 from workspace.validation.fixes import missing_anchor
 from workspace.validation.fixes.broken_link import HistoryNeeded, MoveLookup, PathVariants, find_link_fixes
-from workspace.validation.fixes.change import Fix, FixedDocument, FixResult, SkippedFix
+from workspace.validation.fixes.change import Fix, FixedDocument, FixRemark, FixResult
 from workspace.validation.fixes.missing_anchor import RULE as MISSING_ANCHOR
 from workspace.validation.fixes.missing_anchor import add_missing_anchors, may_be_named_elsewhere
 from workspace.validation.rule import RuleContext
@@ -52,12 +52,12 @@ def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
     Fixes that would change its structure are skipped and reported.
     """
     applied_fixes: list[Fix] = []
-    skipped_fixes: tuple[SkippedFix, ...] = ()
+    fix_remarks: tuple[FixRemark, ...] = ()
     current_document = document
     for _ in range(_MAX_PASSES):
         candidates = list(finder.find_fixes(current_document))
         pass_result = apply_fixes(current_document, candidates)
-        skipped_fixes = tuple(dict.fromkeys((*skipped_fixes, *pass_result.skipped_fixes)))
+        fix_remarks = tuple(dict.fromkeys((*fix_remarks, *pass_result.fix_remarks)))
         applied_fixes += pass_result.fixes
         current_document = pass_result.document
         if not pass_result.fixes or (
@@ -65,19 +65,19 @@ def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
             and not finder.may_find_more(pass_result.fixes)
         ):
             break
-    return FixedDocument(document, current_document, tuple(applied_fixes), skipped_fixes)
+    return FixedDocument(document, current_document, tuple(applied_fixes), fix_remarks)
 
 
-def apply_fixes(document: Document, candidates: Iterable[Fix | SkippedFix]) -> FixedDocument:
+def apply_fixes(document: Document, candidates: Iterable[Fix | FixRemark]) -> FixedDocument:
     """Return the document with its non-overlapping fixes.
 
     If all fixes together would change its structure, only the fixes of one rule are applied, or none.
     """
     all_candidates = tuple(candidates)
-    skipped_fixes = tuple(item for item in all_candidates if isinstance(item, SkippedFix))
+    fix_remarks = tuple(item for item in all_candidates if isinstance(item, FixRemark))
     fixes = _select_non_overlapping([item for item in all_candidates if isinstance(item, Fix)])
     if not fixes:
-        return FixedDocument(document, document, (), skipped_fixes)
+        return FixedDocument(document, document, (), fix_remarks)
     reason = ""
     for chosen_fixes in _list_choices(fixes):
         try:
@@ -90,13 +90,13 @@ def apply_fixes(document: Document, candidates: Iterable[Fix | SkippedFix]) -> F
             new_document,
             may_change_shared_addresses=any(fix.rule == missing_anchor.RULE for fix in chosen_fixes),
         ):
-            return FixedDocument(document, new_document, chosen_fixes, skipped_fixes)
+            return FixedDocument(document, new_document, chosen_fixes, fix_remarks)
         reason = "a fix would change how the headings or the front matter are parsed"
     return FixedDocument(
         document,
         document,
         (),
-        (*skipped_fixes, SkippedFix(fixes[0].rule, document.path, fixes[0].line, reason)),
+        (*fix_remarks, FixRemark(fixes[0].rule, document.path, fixes[0].line, reason)),
     )
 
 
@@ -185,7 +185,7 @@ class FixFinder:
         """Return the arguments for another process, without the cached documents."""
         return _make_fix_finder, (self.files, self.selection, self.moves)
 
-    def find_fixes(self, document: Document) -> Iterator[Fix | SkippedFix]:
+    def find_fixes(self, document: Document) -> Iterator[Fix | FixRemark]:
         """Yield every fix of a document, and the findings without a fix."""
         severities = self.selection.get_severities(document.path)
         enabled_rules = FIXABLE_RULES.intersection(severities)
@@ -319,11 +319,11 @@ def _count_common_prefix(left: bytes, right: bytes) -> int:
 
 
 FILE_PROBLEM_RULE = "unreadable-document"
-"""The rule of skipped fixes of documents that cannot be read or written, or that changed meanwhile."""
+"""The rule of remarks on documents that cannot be read or written, or that changed meanwhile."""
 
 
 def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
-    """Return the results for the documents with fixes or skipped fixes, or that need the history.
+    """Return the results for the documents with fixes or remarks, or that need the history.
 
     Raises DamagedRepository.
     """
@@ -340,26 +340,22 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     except HistoryNeeded:
         return FixResult(path, needs_history_search=True)
     except (LimitExceeded, UnreadableFile) as error:
-        return FixResult(path, skipped_fixes=(SkippedFix(FILE_PROBLEM_RULE, path, 0, error.message),))
+        return FixResult(path, fix_remarks=(FixRemark(FILE_PROBLEM_RULE, path, 0, error.message),))
     if not fixed_document.fixes:
-        return (
-            FixResult(path, skipped_fixes=fixed_document.skipped_fixes)
-            if fixed_document.skipped_fixes
-            else None
-        )
+        return FixResult(path, fix_remarks=fixed_document.fix_remarks) if fixed_document.fix_remarks else None
     try:
         config.limits.check_written_document(fixed_document.document, fixed_document.old_document)
     except LimitExceeded as error:
         return FixResult(
             path,
-            skipped_fixes=(
-                *fixed_document.skipped_fixes,
-                SkippedFix(fixed_document.fixes[0].rule, path, 0, error.message),
+            fix_remarks=(
+                *fixed_document.fix_remarks,
+                FixRemark(fixed_document.fixes[0].rule, path, 0, error.message),
             ),
         )
     return FixResult(
         path,
         fixed_document.change,
-        fixed_document.skipped_fixes,
+        fixed_document.fix_remarks,
         make_offset_map(fixed_document, config.links.dialect),
     )

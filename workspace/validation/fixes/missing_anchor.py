@@ -16,7 +16,7 @@ from workspace.edits.content import collect_anchor_names
 from workspace.markdown import anchors
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.slugs import UniqueNames
-from workspace.validation.fixes.change import Fix, SkippedFix
+from workspace.validation.fixes.change import Fix, FixRemark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,11 @@ _FOOTNOTE_NAMES = ("fn-{}", "user-content-fn-{}")
 _MAX_NAME_LENGTH = 200
 
 
-def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | SkippedFix]:
+def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | FixRemark]:
     """Yield a fix for each section without an anchor, in the document's own form, else in `form`.
 
     If several sections share an address, it becomes the anchor of the first section. The other sections get
-    the address with a number, which a `SkippedFix` states. A section is skipped if its address is already
+    the address with a number, which a `FixRemark` states. A section is skipped if its address is already
     the name of another target for a browser, or cannot be written as an anchor.
     """
     sections_without_anchor = [
@@ -48,13 +48,15 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
         return
     anchor_form = document.anchor_form or form
     names = UniqueNames("-", 1, _collect_used_names(document))
-    other_names = _collect_other_names(document, {candidate.address for candidate in sections_without_anchor})
+    other_names = _collect_ambiguous_names(
+        document, {candidate.address for candidate in sections_without_anchor}
+    )
     for section in sections_without_anchor:
         if section.heading is None:
             continue
         address = section.address
         if address in other_names:
-            yield _make_skipped_fix(
+            yield _make_remark(
                 document,
                 section,
                 f"'{_shorten(address)}' is already the name of another target in the document",
@@ -63,12 +65,12 @@ def add_missing_anchors(document: Document, form: AnchorForm) -> Iterator[Fix | 
         name = names.make_unique(address)
         splice = _make_splice(document, section.heading, name, anchor_form)
         if splice is None:
-            yield _make_skipped_fix(
+            yield _make_remark(
                 document, section, f"its address '{_shorten(address)}' cannot be written as an anchor"
             )
             continue
         if name != address:
-            yield _make_skipped_fix(
+            yield _make_remark(
                 document,
                 section,
                 f"its address was shared: '{_shorten(address)}' is now '{_shorten(name)}'",
@@ -97,8 +99,8 @@ def _collect_used_names(document: Document) -> set[str]:
     return collect_anchor_names(document) - (implicit_addresses - explicit_anchors)
 
 
-def _collect_other_names(document: Document, addresses: set[str]) -> set[str]:
-    """Return the names with other targets: heading aliases, the title's anchor, HTML ids, footnotes.
+def _collect_ambiguous_names(document: Document, addresses: set[str]) -> set[str]:
+    """Return the names with several targets: heading aliases, the title's anchor, HTML ids, footnotes.
 
     Names of HTML and of footnotes are only read if one of the `addresses` may be among them.
     """
@@ -128,8 +130,8 @@ def _make_splice(document: Document, heading: AnchoredHeading, name: str, form: 
     return splice if is_anchor else None
 
 
-def _make_skipped_fix(document: Document, section: Section, reason: str) -> SkippedFix:
-    return SkippedFix(RULE, document.path, section.line, reason)
+def _make_remark(document: Document, section: Section, reason: str) -> FixRemark:
+    return FixRemark(RULE, document.path, section.line, reason)
 
 
 def _shorten(name: str) -> str:

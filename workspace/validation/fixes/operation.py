@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workspace.document.splices import EditContext
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.validation.fixes.change import DocumentRewrite, Fix, FixResult, SkippedFix
+    from workspace.validation.fixes.change import DocumentRewrite, Fix, FixRemark, FixResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class FixDocuments(Operation):
 
     `find_fixes` reads the documents of the commit, and returns a result for each document with fixes or
     skipped findings. So no other operation of a batch may precede this operation. Skipped findings do not
-    stop other fixes. The result has `changes`, by path, and `skipped_fixes`.
+    stop other fixes. The result has `changes`, by path, and `fix_remarks`.
     """
 
     name: ClassVar[str] = "fix"
@@ -40,10 +40,10 @@ class FixDocuments(Operation):
         changes = {result.path: result.change for result in results if result.change}
         for change in changes.values():
             overlay.put_bytes(change.path, change.after)
-        skipped_fixes: list[SkippedFix] = [
-            skipped_fix for result in results for skipped_fix in result.skipped_fixes
+        fix_remarks: list[FixRemark] = [
+            skipped_fix for result in results for skipped_fix in result.fix_remarks
         ]
-        outcome_data = {"changes": changes, "skipped_fixes": skipped_fixes}
+        outcome_data = {"changes": changes, "fix_remarks": fix_remarks}
         offset_map = combine_offset_maps(result.offset_map for result in results)
         return Outcome(
             "", outcome_data, format_summary(_list_fixes(changes)), bool(changes), offset_map=offset_map

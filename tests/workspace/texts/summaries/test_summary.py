@@ -279,7 +279,7 @@ def test_description_of_a_summary_matches_its_content() -> None:
     assert set(included) == set(excluded)
     assert (included["open_tasks"], excluded["open_tasks"]) == (1, 0)
     assert (included["code_blocks"], excluded["code_blocks"]) == (0, 1)
-    assert wording.compute_confidence(summary) == 1.0
+    assert wording.compute_completeness(summary) == 1.0
     assert "all of its open tasks" in wording.list_recommended_uses(summary)
     assert wording.list_discouraged_uses(summary) == ["quoting or editing the file", "its code examples"]
     sentence = wording.format_preamble(text, summary, "Retries")
@@ -294,5 +294,5 @@ def test_outline_preamble_states_zero_sentences() -> None:
     summary = summarize(
         text, TextOutline(read_outline(text).entries), style="outline", count_tokens=count_tokens
     )
-    assert wording.compute_confidence(summary) < 0.5
+    assert wording.compute_completeness(summary) < 0.5
     assert "an overview of the whole file" not in wording.list_recommended_uses(summary)

@@ -61,7 +61,7 @@ def test_added_anchors_change_only_headings_and_preserve_addresses(document: Doc
 @given(documents)
 def test_section_that_gets_no_anchor_is_reported(document: Document) -> None:
     result = fix_document(document, build_fix_finder({document.path: document.data}, ANCHOR_RULE))
-    unfixed_lines = {entry.line for entry in result.skipped_fixes}
+    unfixed_lines = {entry.line for entry in result.fix_remarks}
     lines_without_anchor = {
         section.line
         for section in result.document.sections
@@ -104,18 +104,18 @@ def test_headings_over_report_limit_all_get_anchors() -> None:
 def test_address_too_long_for_anchor_is_reported() -> None:
     result = fix_single_document(b"## " + b"a" * 1_001 + b"\n### Below\n", ANCHOR_RULE)
     assert result.document.data == b"## " + b"a" * 1_001 + b"\n### Below\n"
-    assert [(entry.line, entry.rule) for entry in result.skipped_fixes] == [
+    assert [(entry.line, entry.rule) for entry in result.fix_remarks] == [
         (1, ANCHOR_RULE),
         (2, ANCHOR_RULE),
     ]
     assert all(
-        "cannot be written" in entry.reason and len(entry.reason) < 300 for entry in result.skipped_fixes
+        "cannot be written" in entry.reason and len(entry.reason) < 300 for entry in result.fix_remarks
     )
 
 
 def test_shared_address_is_reported() -> None:
     result = fix_single_document(b"## A {#x}\n### Codes\n## B {#x}\n### Codes\n", ANCHOR_RULE)
-    assert [(entry.line, entry.reason) for entry in result.skipped_fixes] == [
+    assert [(entry.line, entry.reason) for entry in result.fix_remarks] == [
         (4, "its address was shared: 'x/codes' is now 'x/codes-1'")
     ]
 
@@ -124,7 +124,7 @@ def test_fix_that_would_make_heading_is_skipped_and_reported() -> None:
     document = Document.parse("text\n\n\ufeff## Errors\n".encode(), "doc.md")
     result = apply_fixes(document, [Fix("invisible-character", 3, Splice(6, 9, b""))])
     assert result.document is document
-    assert [(entry.line, entry.rule) for entry in result.skipped_fixes] == [(3, "invisible-character")]
+    assert [(entry.line, entry.rule) for entry in result.fix_remarks] == [(3, "invisible-character")]
 
 
 def test_harmful_fix_of_one_rule_blocks_no_other_rule() -> None:

@@ -120,7 +120,7 @@ def test_too_large_document_is_skipped_and_reported(tmp_path: Path) -> None:
     outcome = result.steps[0].outcome
     assert outcome
     assert sorted(result.changes) == ["small.md"]
-    unfixed = outcome.result["skipped_fixes"]
+    unfixed = outcome.result["fix_remarks"]
     assert isinstance(unfixed, list)
     assert sorted({finding.path for finding in unfixed}) == ["big.md", "full.md"]
 
