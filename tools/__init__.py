@@ -15,6 +15,7 @@ history/          tools that show the history and restore from it
 next_steps.py     calls that a next step names
 outline.py        outlines of documents in answers
 pages.py          sizes of answers, cursors of lists, and parts of long texts
+planning/         tools that plan work on tasks
 prompts/          MCP prompts that a user selects in a host
 proposals/        tools that propose changes and review them
 read_context.py   the commit at which a tool reads

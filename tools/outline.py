@@ -152,10 +152,14 @@ def describe_task(section: Section, task: Task) -> dict[str, Any]:
         "title": task.title,
         "completed": task.is_done,
     }
+    if task.id is not None:
+        data["id"] = task.id
     for name in TASK_FIELDS:
         value = task.field(name)
         if value:
-            data["completed_on" if name == "completed" else name] = value
+            data["completed_on" if name == "completed" else name.replace(" ", "_")] = value
+    if task.dependencies:
+        data["depends_on"] = list(task.dependencies)
     return data
 
 

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools.errors import build_ref_argument
 from tools.tool import Answer, Call, NextStep, call
+from workspace.nearest import find_nearest
+from workspace.paths import check_path
+from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,3 +89,35 @@ def _find_open_proposal(context: Context, ref: str) -> str | None:
     except WorkspaceError:  # such as a branch whose name looks like an id
         return None
     return proposal.id if proposal.is_open else None
+
+
+def normalize_folder(path: str) -> str:
+    """Return a path without `./` and a final `/`; an empty string for the top folder."""
+    normalized_path = path.strip().removeprefix("./").rstrip("/")
+    return "" if normalized_path == "." else normalized_path
+
+
+def list_paths(snapshot: Snapshot, folder: str) -> list[str]:
+    """Return the paths of the documents at or under a path.
+
+    Raises DocumentNotFound if there are none.
+    """
+    if not folder:
+        return list(snapshot.documents)
+    folder = check_path(folder)
+    paths = [path for path in snapshot.documents if path == folder or path.startswith(folder + "/")]
+    if not paths:
+        folders = {
+            path.rsplit("/", depth)[0]
+            for path in snapshot.documents
+            for depth in range(1, path.count("/") + 1)
+        }
+        nearest = find_nearest(folder, sorted(folders) + list(snapshot.documents))
+        raise DocumentNotFound(
+            f"no document at or under '{folder[:200]}'",
+            fix=f"Did you mean '{nearest[0]}'?"
+            if nearest
+            else 'Call with {"path": "."} to list every document.',
+            candidates=nearest or ["."],
+        )
+    return paths

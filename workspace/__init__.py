@@ -27,6 +27,7 @@ revisions.py         refs: the names of commits to read
 snapshot/            a commit as documents: snapshots, overlays of uncommitted changes, and document types
 source_workspace.py  one ref, or one folder at this ref, read as a documentation source
 sync/                synchronization with a remote: fetch, merge and push of branches and proposals
+task_graph.py        the tasks of a commit, and what each of them waits for
 texts/               texts of any kind for the reading tools: their outline and their parts by name
 validation/          validation of the Markdown of a workspace
 workspace.py         the workspace: one branch of a repository, read as snapshots and written in batches

@@ -71,6 +71,7 @@ COMMANDS = (
     "blame",
     "links",
     "metadata",
+    "tasks",
     "validate",
     "fix",
     "eval",

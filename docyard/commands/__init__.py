@@ -22,6 +22,7 @@ Each module defines a click command named `command`.
     serve.py       `docyard serve`
     sources/       `docyard sources`
     sync.py        `docyard sync`
+    tasks/         `docyard tasks`
     tokens.py      `docyard tokens`
     validate.py    `docyard validate`
 """

@@ -52,5 +52,11 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
     },
     3: {"report_problem": "address idempotency_key problem suggestion"},
     4: {"search_docs": "cursor limit max_tokens path query ref search_type since tags type"},
+    5: {
+        "list_tasks": "blocked cursor limit max_tokens owner path ready ref type",
+        "plan_task": "base_commit blocked depends_on dry_run file idempotency_key message mode new_proposal operations "
+        "proposal remove return slug",
+        "claim_task": "action dry_run file hours idempotency_key name secret slug",
+    },
 }
 """The fields of each tool that a version changed, with spaces between them."""

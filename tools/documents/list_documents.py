@@ -20,14 +20,13 @@ from tools.documents.alike_documents import AlikeGroups
 from tools.examples import list_suggested_names
 from tools.outline import build_truncation_hint, summarize_sections
 from tools.pages import EntryBudget, read_list_cursor, select_paths_after, write_list_cursor
-from tools.read_context import ReadContext
+from tools.read_context import ReadContext, list_paths, normalize_folder
 from tools.redirects import add_moved_to, find_current_location
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.document.addresses import format_task_address
 from workspace.errors import LimitExceeded
 from workspace.nearest import find_nearest
-from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
 
 if TYPE_CHECKING:
@@ -96,8 +95,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     fields = _read_fields(request)
     read_context = ReadContext.at(context, request.ref)
     snapshot = read_context.snapshot
-    location = find_current_location(context, snapshot, _normalize_path(request.path), None)
-    paths = _list_paths(snapshot, location.file)
+    location = find_current_location(context, snapshot, normalize_folder(request.path), None)
+    paths = list_paths(snapshot, location.file)
     filters = [request.type, request.tag, request.has_open_tasks]
     criteria: list[Any] = [request.path, *filters]
     if request.fields is not None or request.paths_only or request.expand is not None:
@@ -109,7 +108,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     has_filters = any(value is not None for value in filters)
     # A list with filters has an entry for each document.
     groups_alike_documents = not (has_filters or request.paths_only)
-    expanded_folder = _normalize_path(request.expand or ".")
+    expanded_folder = normalize_folder(request.expand or ".")
     _check_expanded_folder(snapshot, expanded_folder)
     expanded_folders = {location.file, expanded_folder}
     groups = AlikeGroups(snapshot, paths, expanded_folders)
@@ -169,7 +168,7 @@ def _read_fields(request: ListDocumentsArguments) -> frozenset[str]:
 def _check_expanded_folder(snapshot: Snapshot, folder: str) -> None:
     """Raise InvalidArguments for a folder without documents."""
     try:
-        _list_paths(snapshot, folder)
+        list_paths(snapshot, folder)
     except DocumentNotFound as error:
         names = list_suggested_names(error)
         raise InvalidArguments(
@@ -201,38 +200,6 @@ def _get_last_path(entry: Data) -> str:
     """Return the path after which the next page begins; a row is at the place of its first document."""
     path: str = entry["path"] if "path" in entry else entry["first"]
     return path
-
-
-def _normalize_path(path: str) -> str:
-    """Return a path without `./` and a final `/`; an empty string for the top folder."""
-    normalized_path = path.strip().removeprefix("./").rstrip("/")
-    return "" if normalized_path == "." else normalized_path
-
-
-def _list_paths(snapshot: Snapshot, folder: str) -> list[str]:
-    """Return the paths of the documents at or under a path.
-
-    Raises DocumentNotFound if there are none.
-    """
-    if not folder:
-        return list(snapshot.documents)
-    folder = check_path(folder)
-    paths = [path for path in snapshot.documents if path == folder or path.startswith(folder + "/")]
-    if not paths:
-        folders = {
-            path.rsplit("/", depth)[0]
-            for path in snapshot.documents
-            for depth in range(1, path.count("/") + 1)
-        }
-        nearest = find_nearest(folder, sorted(folders) + list(snapshot.documents))
-        raise DocumentNotFound(
-            f"no document at or under '{folder[:200]}'",
-            fix=f"Did you mean '{nearest[0]}'?"
-            if nearest
-            else 'Call with {"path": "."} to list every document.',
-            candidates=nearest or ["."],
-        )
-    return paths
 
 
 def _matches_filters(document: Document, values: Values, request: ListDocumentsArguments) -> bool:

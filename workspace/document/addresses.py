@@ -4,6 +4,7 @@ path.md                              a document
 path.md#endpoints/search-endpoint    a section
 path.md#_preamble                    the title and introduction
 path.md#tasks[0]  path.md#tasks[1.0] a task, a sub-task
+path.md#build-parser                 a task whose title ends in {#build-parser}
 """
 
 from __future__ import annotations
@@ -142,12 +143,14 @@ def _find_by_headings(document: Document, name: str) -> Sequence[Section]:
 
 
 def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
-    """Return the task of an address such as `tasks[0]`, and its section.
+    """Return the task of an address such as `tasks[0]`, or of its id, and its section.
 
     Raises TaskNotFound, InvalidAddress for a section's address, and the errors of `resolve_section`.
     """
     fragment = read_fragment(slug)
     if fragment.task is None:
+        if (found := document.find_task(fragment.section)) is not None:
+            return found
         section = resolve_section(document, slug)
         tasks = document.tasks(section)
         example = format_task_address(section.key, tasks[0]) if tasks else f"{section.address}[0]"

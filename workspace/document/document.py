@@ -258,6 +258,20 @@ class Document:
         start, end = (bisect_left(self._task_starts, offset) for offset in (section.start, section.end))
         return self.all_tasks[start:end]
 
+    def find_task(self, id: str) -> tuple[Section, Task] | None:
+        """Return the first task with this id, and its section; None without one."""
+        return self._tasks_by_id.get(id)
+
+    @cached_property
+    def _tasks_by_id(self) -> Mapping[str, tuple[Section, Task]]:
+        # Reversed, so that the first of several tasks with one id is found.
+        return {
+            task.id: (section, task)
+            for section in reversed(self.sections)
+            for task in reversed(self.tasks(section))
+            if task.id is not None
+        }
+
     @cached_property
     def _task_starts(self) -> list[int]:
         return [task.start for task in self.all_tasks]

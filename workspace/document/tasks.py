@@ -1,20 +1,26 @@
 """Tasks: list items with a checkbox, and the fields in their sub-items.
 
-    - [x] Define API schemas
+    - [x] Define API schemas {#schemas}
       - Criteria: OpenAPI 3.0 compatible
+      - Depends on: plans/api.md#scope, #names
+      - Claimed by: builder-2 until 2026-11-28T10:00Z
       - Completed: 2025-09-19
       - Note: Validated with team
 
-A task's index counts the checkboxes of its section from 0; a checkbox below another is a sub-task (`1.0`).
+A task's index counts the checkboxes of its section from 0; a checkbox below another is a sub-task (`1.0`). An
+anchor at the end of the title is the task's id, which does not change when tasks are added or moved.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.markdown.anchors import TASK_ID
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK
 
@@ -28,15 +34,47 @@ if TYPE_CHECKING:
 _CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BULLET = re.compile(rb"[ \t]*[-*+][ \t]+")
 
-TASK_FIELDS = ("criteria", "assignee", "note", "completed")
+TASK_FIELDS = ("criteria", "assignee", "depends on", "blocked", "claimed by", "note", "completed")
 """The names of a task's fields, in display order."""
 
-_FIELD_NAME = rf"[*_]{{0,2}}({'|'.join(TASK_FIELDS)})[*_]{{0,2}}[ \t]*:"
+LIST_FIELDS = ("depends on", "note")
+"""The fields that a task may have several times: every value counts."""
+
+_FIELD_NAMES = "|".join(TASK_FIELDS).replace(" ", r"[ \t]+")
+_FIELD_NAME = rf"[*_]{{0,2}}({_FIELD_NAMES})[*_]{{0,2}}[ \t]*:"
 FIELD_LINE = r"[-*+][ \t]+" + _FIELD_NAME
 """A pattern for the start of a field's line. Compile it with re.IGNORECASE."""
 
 _FIELD = re.compile(_FIELD_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 _FIELD_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
+
+
+_CLAIM = re.compile(r"(?P<name>.*\S)[ \t]+until[ \t]+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\dZ)")
+CLAIM_TIME_FORMAT = "%Y-%m-%dT%H:%MZ"
+
+
+class Claim(NamedTuple):
+    """The value of a field `Claimed by: name until time`. `until` is None if the field has no valid time."""
+
+    name: str
+    until: datetime | None
+
+    @classmethod
+    def parse(cls, value: str) -> Claim:
+        """Return the claim of a field's value."""
+        match = _CLAIM.fullmatch(value)
+        if match is not None:
+            with suppress(ValueError):  # such as a month 13
+                until = datetime.strptime(match["time"], CLAIM_TIME_FORMAT).replace(tzinfo=UTC)
+                return cls(match["name"], until)
+        return cls(value, None)
+
+    def __str__(self) -> str:
+        return self.name if self.until is None else f"{self.name} until {self.until:{CLAIM_TIME_FORMAT}}"
+
+    def is_valid_at(self, time: datetime) -> bool:
+        """Return True if the claim has not expired. A claim without a time does not expire."""
+        return self.until is None or time < self.until
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +91,22 @@ class TaskField:
     value_start: int
     value_end: int
 
+    def list_entries(self) -> tuple[str, ...]:
+        """Return the parts of a value that are separated by commas, without code marks around them."""
+        entries = (entry.strip(" \t`") for entry in self.value.split(","))
+        return tuple(dict.fromkeys(filter(None, entries)))
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A checkbox. [start, end) are the bytes of its lines; `box_offset` is the byte between the brackets.
 
-    [title_start, title_end) are the bytes of its title, which may have several lines.
+    [title_start, title_end) are the bytes of its title without its id; the title may have several lines.
     `fields_end` is the position for a new field, and `field_prefix` is the start of its line.
     """
 
     index: str
+    id: str | None
     title: str
     is_done: bool
     start: int
@@ -78,8 +122,24 @@ class Task:
 
     def field(self, name: str) -> str | None:
         """Return the value of a field in `TASK_FIELDS`; the last value if the field is repeated."""
-        values = [item.value for item in self.fields if item.name == name]
+        values = self.list_values(name)
         return values[-1] if values else None
+
+    def list_values(self, name: str) -> list[str]:
+        """Return the values of a field in `TASK_FIELDS`, in order."""
+        return [item.value for item in self.fields if item.name == name]
+
+    @property
+    def claim(self) -> Claim | None:
+        """The claim of the task, which may have expired; None without one."""
+        value = self.field("claimed by")
+        return Claim.parse(value) if value else None
+
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """The addresses of the tasks that must be done first: `path#id`, or `#id` in the same document."""
+        fields = (item for item in self.fields if item.name == "depends on")
+        return tuple(dict.fromkeys(entry for item in fields for entry in item.list_entries()))
 
 
 def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence[int]) -> tuple[Task, ...]:
@@ -107,16 +167,20 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         fields = tuple(_read_fields(lines, sub_items))
         field_prefix = _read_field_prefix(lines, item, sub_items[0] if sub_items else None)
         box_offset = lines.offset(item.paragraph_line) + lines.line_bytes(item.paragraph_line).index(b"[") + 1
+        title = item.source[match.end() :].rstrip()
+        id_match = TASK_ID.search(title)
+        id_bytes = len(id_match.group().encode()) if id_match else 0
         tasks.append(
             Task(
                 index=index,
-                title=to_plain_text(item.source[match.end() :]),
+                id=id_match["id"] if id_match else None,
+                title=to_plain_text(title[: id_match.start()] if id_match else title),
                 is_done=match[1] != " ",
                 start=start,
                 end=lines.offset(_find_end_line(lines, item)),
                 box_offset=box_offset,
                 title_start=_skip_blanks(lines.data, box_offset + 2),
-                title_end=_find_paragraph_end(lines, item),
+                title_end=_find_paragraph_end(lines, item) - id_bytes,
                 line=item.line + 1,
                 depth=index.count("."),
                 fields=fields,
@@ -158,7 +222,11 @@ def _read_fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
             span = lines.offset(item.line), lines.offset(_find_end_line(lines, item))
             end = _find_paragraph_end(lines, item)
             value_start = min(_find_value_start(lines.data, lines.offset(item.paragraph_line)), end)
-            fields.append(TaskField(match[1].lower(), " ".join(match[2].split()), *span, value_start, end))
+            fields.append(
+                TaskField(
+                    " ".join(match[1].lower().split()), " ".join(match[2].split()), *span, value_start, end
+                )
+            )
     return fields
 
 

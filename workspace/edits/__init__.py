@@ -11,6 +11,8 @@ restore.py            restore documents and sections, and undo commits
 section_move.py       the move of a section with its subsections
 section_position.py   the target position of a section, and its level
 sections.py           add, remove, rename and move sections
+task_claim.py         claim a task, renew a claim, and release it
+task_plan.py          write what a task waits for
 task_text.py          the lines of tasks, and the target position of a task
 tasks.py              add, complete, reopen, remove, update and move tasks
 text.py               update, append, replace and rewrite text

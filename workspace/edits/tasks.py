@@ -1,8 +1,8 @@
 """Operations that add, complete, reopen, remove, update and move tasks.
 
-`complete_task` checks the box, and writes the date and a note below the task. `reopen_task` clears the box,
-and removes the date. `update_task` changes the title and the fields. `remove_task` and `move_task` include
-the sub-items of the task.
+`complete_task` checks the box, removes the claim, and writes the date and a note below the task.
+`reopen_task` clears the box, and removes the date. `update_task` changes the title and the fields.
+`remove_task` and `move_task` include the sub-items of the task.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ class CompleteTask(DocumentOperation):
             splices += [
                 Splice(task.box_offset, task.box_offset + 1, b"x"),
                 *remove_fields(document, task, "completed"),
+                *remove_fields(document, task, "claimed by"),
             ]
             added_fields.append(("Completed", context.today))
         if note and note not in [item.value for item in task.fields if item.name == "note"]:

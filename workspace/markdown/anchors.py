@@ -30,6 +30,9 @@ _LITERAL_OR_HTML = re.compile(
     rf"\\.|(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)|(?P<tag>{_HTML_ANCHOR_PATTERN})",
     re.IGNORECASE | re.DOTALL,
 )
+TASK_ID = re.compile(r"[ \t]+\{#(?P<id>[^\s{}\[\]#]+)\}$")
+"""The id at the end of a task's title."""
+
 _VALID_NAME = re.compile(r"[^\s{}<>\[\]\"'#]{1,1000}$")
 # Python-Markdown, kramdown and Pandoc remove closing #s also before an attribute list. A single # may belong
 # to the title (`C # {#c}`).

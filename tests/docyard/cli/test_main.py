@@ -30,7 +30,15 @@ def list_all_commands() -> Iterator[tuple[str, click.Command]]:
 
 
 ALL_COMMANDS = dict(list_all_commands())
-COMMANDS_WITHOUT_REPOSITORY_OPTION = ("demo", "completion", "index", "tokens", "proposals", "sources")
+COMMANDS_WITHOUT_REPOSITORY_OPTION = (
+    "demo",
+    "completion",
+    "index",
+    "tokens",
+    "proposals",
+    "sources",
+    "tasks",
+)
 """Commands without a repository option, and groups: only their subcommands have the option."""
 
 

@@ -20,7 +20,12 @@ def count_proposals(call_tool: CallTool) -> int:
 
 @pytest.mark.smoke
 def test_every_writer_of_documents_has_the_field() -> None:
-    writing_tools = [tool for tool in all_tools() if tool.writes and tool.toolset != "proposals"]
+    # A claim counts at the tip of the branch only.
+    writing_tools = [
+        tool
+        for tool in all_tools()
+        if tool.writes and tool.toolset != "proposals" and tool.name != "claim_task"
+    ]
     assert all(issubclass(tool.arguments, WriteFields) for tool in writing_tools)
 
 

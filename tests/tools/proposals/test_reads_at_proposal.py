@@ -19,10 +19,11 @@ SECTION = {
     "operation": "add_section",
     "file": "api.md",
     "title": "Quotas",
-    "content": "A leaky bucket of tokens.\n\n| Bucket |\n|--------|\n| small  |",
+    "content": "A leaky bucket of tokens.\n\n| Bucket |\n|--------|\n| small  |\n\n- [ ] Measure the quotas",
 }
 READ_CALLS: dict[str, dict[str, Any]] = {
     "list_documents": {"path": "api.md"},
+    "list_tasks": {"path": "api.md"},
     "view_document": {"file": "api.md", "slug": "quotas"},
     "search_documents": {"query": "leaky bucket"},
     "search_docs": {"query": "leaky bucket"},

@@ -25,6 +25,7 @@ WRITES: dict[str, dict[str, Any]] = {
     "complete_task": {"file": "api.md", "slug": "tasks[1]"},
     "reopen_task": {"file": "api.md", "slug": "tasks[0]"},
     "tag_document": {"file": "api.md", "tags": ["quota"]},
+    "plan_task": {"file": "api.md", "slug": "tasks[2]", "blocked": "waiting for the design"},
     "restore_document": {"file": "notes/plain.md", "ref": "HEAD~1"},
 }
 

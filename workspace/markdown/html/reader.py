@@ -19,7 +19,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from workspace.markdown.anchors import read_heading
+from workspace.markdown.anchors import TASK_ID, read_heading
 from workspace.markdown.attribute_lists import read_attribute_line
 from workspace.markdown.html.page import MarkdownFeatures, ParsedPage
 from workspace.markdown.html.writer import add_render_rules
@@ -105,14 +105,14 @@ def _mark_alert(tokens: list[Token], position: int) -> None:
 
 
 def _mark_task(tokens: list[Token], position: int) -> bool:
-    """Mark a list item as a task, and remove its checkbox; return False if it has no checkbox."""
+    """Mark a list item as a task, and remove its checkbox and its id; return False if it has no checkbox."""
     if tokens[position + 1].type != "paragraph_open":
         return False
     inline = tokens[position + 2]
     match = _CHECKBOX.match(inline.content)
     if match is None:
         return False
-    inline.content = inline.content[match.end() :]
+    inline.content = TASK_ID.sub("", inline.content[match.end() :])
     tokens[position].meta["done"] = match[1] != " "
     tokens[position].attrSet("class", "task-list-item")
     return True

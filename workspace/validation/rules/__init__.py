@@ -9,7 +9,7 @@ links/                     the rules on links, each a file of its name
 lost_character.py          characters that an earlier conversion lost
 malformed_front_matter.py  front matter that is not read as its author intended
 malformed_manifest.py      manifests that cannot be used, so that they have no effect
-malformed_task.py          checkboxes that renderers do not show as tasks, and tasks with repeated fields
+malformed_task.py          checkboxes that renderers do not show as tasks, and wrong fields of tasks
 missing_anchor.py          headings without an explicit anchor, whose addresses change with their words
 missing_step.py            walkthroughs without a step
 mixed_line_endings.py      mixed line endings, because of which tools show changes that were not made

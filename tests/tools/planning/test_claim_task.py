@@ -1,0 +1,171 @@
+"""claim_task: one valid claim of a task at a time, and the secret that proves it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from index.service import SearchIndex
+from tests.repositories import Repo
+from tests.tools.conftest import CallTool, make_client
+from tools.dispatcher import ToolDispatcher
+from workspace.workspace import Workspace
+
+
+@pytest.fixture
+def dispatcher(repo: Repo) -> ToolDispatcher:
+    workspace = Workspace.open(repo.path, durable=False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), ("planning", "documents", "tasks"), False)
+
+
+def read(repo: Repo) -> str:
+    return Workspace.open(repo.path).snapshot().read("api.md").decode()
+
+
+def claim(call_tool: CallTool, slug: str = "tasks[1]", **arguments: object) -> dict[str, Any]:
+    return call_tool("claim_task", file="api.md", slug=slug, **arguments).data
+
+
+def list_titles(call_tool: CallTool, **filters: object) -> list[str]:
+    return [task["title"] for task in call_tool("list_tasks", **filters).data["tasks"]]
+
+
+def test_claim_is_a_field_that_others_respect(call_tool: CallTool, repo: Repo) -> None:
+    data = claim(call_tool, name="Ana")
+    assert data["id"] == "write-tests"
+    assert data["claimed_by"].startswith("Ana until 20")
+    assert f"- [ ] Write tests {{#write-tests}}\n  - Claimed by: {data['claimed_by']}\n" in read(repo)
+    refused = claim(call_tool, name="Ben")
+    assert (refused["code"], refused["claimed_by"]) == ("TASK_CLAIMED", "Ana")
+    assert claim(call_tool, name="Ana")["code"] == "TASK_CLAIMED"
+    assert list_titles(call_tool, ready=True) == ["Ship it"]
+    assert list_titles(call_tool, owner="ana") == ["Write tests"]
+    call_tool("complete_task", file="api.md", slug="write-tests")
+    assert "Claimed by" not in read(repo)
+
+
+def test_default_name_is_that_of_the_client(call_tool: CallTool) -> None:
+    assert claim(call_tool)["claimed_by"].startswith("tester until ")
+
+
+def test_secret_renews_and_releases(call_tool: CallTool, repo: Repo) -> None:
+    first = claim(call_tool, name="Ana", hours=1)
+    renewed = claim(call_tool, "write-tests", action="renew", secret=first["secret"], hours=100)
+    assert renewed["claimed_by"].startswith("Ana until ")
+    assert renewed["claimed_by"] != first["claimed_by"]
+    assert claim(call_tool, action="release", secret=first["secret"])["code"] == "TASK_CLAIMED"
+    assert claim(call_tool, action="renew", secret="guess")["code"] == "TASK_CLAIMED"
+    released = claim(call_tool, action="release", secret=renewed["secret"])
+    assert released["released"] is True
+    assert "Claimed by" not in read(repo)
+    assert claim(call_tool, action="release", secret=renewed["secret"])["code"] == "TASK_CLAIMED"
+
+
+def test_retry_returns_the_same_secret_which_no_commit_contains(call_tool: CallTool, repo: Repo) -> None:
+    first = claim(call_tool, name="Ana", idempotency_key="key")
+    retry = claim(call_tool, name="Ana", idempotency_key="key")
+    assert retry["repeated"] is True
+    assert (retry["secret"], retry["commit"]) == (first["secret"], first["commit"])
+    assert first["secret"] not in repo.git("log", "--format=%B") + read(repo)
+    assert claim(call_tool, name="Ben", idempotency_key="key")["code"] == "IDEMPOTENCY_KEY_REUSED"
+
+
+def test_dry_run_claims_nothing(call_tool: CallTool, repo: Repo) -> None:
+    before = repo.head()
+    data = claim(call_tool, dry_run=True)
+    assert data["dry_run"] is True
+    assert "secret" not in data
+    assert repo.head() == before
+
+
+def test_secret_of_another_task_proves_nothing(call_tool: CallTool) -> None:
+    first = claim(call_tool, "tasks[1]")
+    claim(call_tool, "tasks[2]", name="Ben")
+    assert claim(call_tool, "tasks[2]", action="release", secret=first["secret"])["code"] == "TASK_CLAIMED"
+
+
+def test_expired_claim_can_be_replaced(call_tool: CallTool, repo: Repo) -> None:
+    first = claim(call_tool, name="Ana")
+    repo.commit({"api.md": read(repo).replace(first["claimed_by"], "Ana until 2020-01-01T00:00Z")})
+    assert "Write tests" in list_titles(call_tool, ready=True)
+    assert claim(call_tool, action="renew", secret=first["secret"])["code"] == "TASK_CLAIMED"
+    assert claim(call_tool, name="Ben")["claimed_by"].startswith("Ben until ")
+
+
+def test_claim_that_a_person_wrote_without_a_time_holds(call_tool: CallTool, repo: Repo) -> None:
+    repo.commit({"api.md": read(repo).replace("Write tests\n", "Write tests\n  - Claimed by: Eve\n")})
+    refused = claim(call_tool)
+    assert (refused["code"], refused["claimed_by"], refused["until"]) == ("TASK_CLAIMED", "Eve", None)
+
+
+@pytest.mark.parametrize(
+    ("plan", "slug", "field"),
+    [
+        ({"blocked": "legal"}, "tasks[2]", "blocked"),
+        ({"depends_on": ["tasks[1]"]}, "tasks[2]", "waits_for"),
+        ({}, "tasks[0]", "code"),
+    ],
+)
+def test_task_that_is_not_ready_is_not_claimed(
+    call_tool: CallTool, plan: dict[str, object], slug: str, field: str
+) -> None:
+    if plan:
+        call_tool("plan_task", file="api.md", slug=slug, **plan)
+    refused = claim(call_tool, slug)
+    assert refused["code"] == "TASK_NOT_READY"
+    assert field in refused
+
+
+@pytest.mark.parametrize("name", [" ", "x" * 101, "a until b", "a\0b"])
+def test_wrong_names_are_refused(call_tool: CallTool, repo: Repo, name: str) -> None:
+    before = repo.head()
+    assert call_tool("claim_task", file="api.md", slug="tasks[1]", name=name).is_error
+    assert repo.head() == before
+
+
+def test_protected_document_is_refused(repo: Repo) -> None:
+    repo.commit({"docyard.toml": '[[protect]]\npaths = ["**"]\napprovals = 1\n'})
+    workspace = Workspace.open(repo.path, durable=False)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ("planning",), False)
+    assert claim(make_client(dispatcher))["code"] == "CLAIM_PROTECTED"
+
+
+def test_threads_hold_each_task_once(dispatcher: ToolDispatcher, repo: Repo) -> None:
+    """Sixteen agents claim and complete 40 tasks in an order that the dependencies allow."""
+    lines = []
+    for number in range(40):
+        lines.append(f"- [ ] Task {number} {{#t{number}}}")
+        if number >= 4:
+            lines.append(f"  - Depends on: #t{number - 4}")
+    repo.commit({"api.md": "# Tasks\n\n" + "\n".join(lines) + "\n"})
+    done: list[str] = []
+    errors: list[object] = []
+    lock = threading.Lock()
+
+    def work(name: str) -> None:
+        call_tool = make_client(dispatcher)
+        while len(done) < 40 and not errors:
+            for task in call_tool("list_tasks", ready=True, limit=8).data["tasks"]:
+                claimed = claim(call_tool, task["id"], name=name)
+                if "secret" not in claimed:
+                    if claimed["code"] not in ("TASK_CLAIMED", "TASK_NOT_READY"):
+                        errors.append(claimed)
+                    continue
+                answer = call_tool("complete_task", file="api.md", slug=task["id"])
+                with lock:
+                    done.append(task["id"])
+                if answer.is_error or answer.data.get("already_completed"):
+                    errors.append(answer.data)
+                break
+
+    threads = [threading.Thread(target=work, args=(f"agent-{number}",)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert sorted(done) == sorted(f"t{number}" for number in range(40))
+    for number in range(4, 40):
+        assert done.index(f"t{number - 4}") < done.index(f"t{number}")

@@ -1,0 +1,12 @@
+"""The tools that plan work on tasks, in the order of a client's list.
+
+claim_task.py  claim_task: claims a ready task, so that nobody else does it
+list_tasks.py  list_tasks: lists the open tasks of the workspace, those first for which most tasks wait
+plan_task.py   plan_task: writes what a task waits for
+"""
+
+from tools.planning.claim_task import TOOL as CLAIM_TASK
+from tools.planning.list_tasks import TOOL as LIST_TASKS
+from tools.planning.plan_task import TOOL as PLAN_TASK
+
+TOOLS = (LIST_TASKS, PLAN_TASK, CLAIM_TASK)

@@ -1,0 +1,179 @@
+"""The operation by which somebody claims a task: at most one claim of a task is valid at a time.
+
+A claim is the field `Claimed by: name until time`. Its holder proves it by a secret, which is computed from
+the field and a key, so that nothing secret is stored.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from workspace.document.addresses import format_task_address, resolve_task
+from workspace.document.splices import Edit, EditContext, Splice, StructureChanged
+from workspace.document.tasks import Claim
+from workspace.edits.content import InvalidContent
+from workspace.edits.operation import DocumentOperation, Outcome
+from workspace.edits.task_plan import make_task_id
+from workspace.edits.task_text import add_fields, build_task_result, check_field_value, remove_fields
+from workspace.errors import WorkspaceError
+from workspace.paths import check_path
+from workspace.task_graph import TaskLocation, list_missing, list_requirements
+
+if TYPE_CHECKING:
+    from workspace.document.document import Document
+    from workspace.document.tasks import Task
+    from workspace.snapshot.overlay import Overlay
+
+_SECRET_BYTES = 15
+_MAX_NAME_CHARACTERS = 100
+_MAX_LISTED_TASKS = 10
+
+
+class TaskClaimed(WorkspaceError):
+    """An error: somebody else holds the task. `claimed_by` and `until` are those of the valid claim."""
+
+    code = "TASK_CLAIMED"
+
+
+class TaskNotReady(WorkspaceError):
+    """An error: the task is done, blocked, or waits for the tasks in `waits_for`."""
+
+    code = "TASK_NOT_READY"
+
+
+class ClaimAction(StrEnum):
+    """What happens to a claim."""
+
+    CLAIM = "claim"
+    RENEW = "renew"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimTask(DocumentOperation):
+    """The claim of a task until a time, its renewal, or its release.
+
+    `claimant` is the name of a new claim, and `secret` proves an earlier one. `key` is the key of secrets.
+    """
+
+    name: ClassVar[str] = "claim_task"
+    targets_task: ClassVar[bool | None] = True
+
+    file: str
+    slug: str
+    action: ClaimAction
+    time: datetime
+    until: datetime
+    claimant: str = ""
+    secret: str = ""
+    key: bytes = field(repr=False)
+
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
+        """Write or remove the claim. Raises TaskNotReady, and the errors of `make_edit`."""
+        if self.action is ClaimAction.CLAIM:
+            path = check_path(self.file)
+            _check_ready(overlay, TaskLocation(path, *resolve_task(overlay.document(path), self.slug)))
+        return DocumentOperation.apply(self, overlay, context)
+
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
+        """Return the edit. Raises TaskClaimed, InvalidContent, and the errors of `resolve_task`."""
+        section, task = resolve_task(document, self.slug)
+        address = format_task_address(section.key, task)
+        claim = task.claim
+        is_holder = claim is not None and self._proves(document.path, task, claim)
+        if claim is not None and not is_holder and claim.is_valid_at(self.time):
+            raise _make_claimed_error(address, claim)
+        if self.action is not ClaimAction.CLAIM and not is_holder:
+            raise TaskClaimed(
+                f"this secret proves no claim of '{address}': it expired, was released or was replaced",
+                fix="Claim the task again, if it is still ready.",
+            )
+        result = build_task_result(section, task)
+        summary = f"{self.action.value.capitalize()} task {address} of {document.path}"
+        splices = remove_fields(document, task, "claimed by")
+        if self.action is ClaimAction.RELEASE:
+            return Edit(tuple(splices), {**result, "released": True}, summary)
+        id = task.id
+        if id is None:
+            id = make_task_id(document, task)
+            splices.append(Splice(task.title_end, task.title_end, f" {{#{id}}}".encode()))
+        new_claim = Claim(
+            claim.name if claim is not None and is_holder else self._read_claimant(), self.until
+        )
+        splices.append(add_fields(document, task, [("Claimed by", str(new_claim))]))
+        return Edit(tuple(splices), {**result, "id": id, "claimed_by": str(new_claim)}, summary)
+
+    def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
+        """Return the edited document and the edit. Raises the errors of `make_edit`, and StructureChanged."""
+        new_document, edit = DocumentOperation.revise(self, document, context)
+        _, task = resolve_task(new_document, str(edit.result["task"]))
+        if (task.claim and str(task.claim)) != edit.result.get("claimed_by") or (
+            "id" in edit.result and task.id != edit.result["id"]
+        ):
+            raise StructureChanged(
+                f"after this edit '{edit.result['task']}' of {document.path} would not have the claim",
+                fix="Use a name in plain words, and close every code fence and comment in the list.",
+            )
+        return new_document, edit
+
+    def _read_claimant(self) -> str:
+        name = check_field_value("Claimed by", self.claimant)
+        if not name or len(name) > _MAX_NAME_CHARACTERS or " until " in f" {name} ":
+            raise InvalidContent(
+                f"the claimant's name must have 1 to {_MAX_NAME_CHARACTERS} characters, without 'until'",
+                fix="Set 'name' to your name, such as the name of the agent and a number.",
+            )
+        return name
+
+    def _proves(self, path: str, task: Task, claim: Claim) -> bool:
+        if not self.secret or task.id is None:
+            return False
+        expected = make_claim_secret(self.key, path, task.id, str(claim))
+        return hmac.compare_digest(expected.encode(), self.secret.encode("utf-8", "replace"))
+
+
+def make_claim_secret(key: bytes, path: str, id: str, claim: str) -> str:
+    """Return the secret that proves a claim, which is given as in its field."""
+    message = "\0".join(["claim", path, id, claim]).encode("utf-8", "surrogatepass")
+    digest = hmac.digest(key, message, hashlib.sha256)
+    return base64.b32encode(digest[:_SECRET_BYTES]).decode().lower()
+
+
+def _make_claimed_error(address: str, claim: Claim) -> TaskClaimed:
+    until = claim.until
+    return TaskClaimed(
+        f"'{address}' is claimed by {claim}",
+        fix="Claim another task that is ready."
+        + (f" The claim expires at {str(claim).rpartition(' ')[2]}." if until is not None else ""),
+        claimed_by=claim.name,
+        until=str(claim).rpartition(" ")[2] if until is not None else None,
+    )
+
+
+def _check_ready(overlay: Overlay, location: TaskLocation) -> None:
+    """Raise TaskNotReady for a task that is done, blocked, or waits for other tasks."""
+    task = location.task
+    if task.is_done:
+        raise TaskNotReady(f"'{location.address}' is done already", fix="Claim another task that is ready.")
+    if reason := task.field("blocked"):
+        raise TaskNotReady(
+            f"'{location.address}' is blocked: {reason}",
+            fix="Claim another task that is ready.",
+            blocked=reason,
+        )
+    waits_for = [
+        item.reference for item in list_requirements(overlay.find, location) if not item.task.is_done
+    ]
+    waits_for += list_missing(overlay.find, location)
+    if waits_for:
+        raise TaskNotReady(
+            f"'{location.address}' waits for {', '.join(waits_for[:_MAX_LISTED_TASKS])}",
+            fix="Claim one of these tasks, or another one that is ready.",
+            waits_for=waits_for[:_MAX_LISTED_TASKS],
+        )
