@@ -113,15 +113,25 @@ class TaskGraph:
 
     def get_state(self, task: TaskEntry, time: datetime) -> TaskState:
         """Return the state of a task at a time. A dependency that names no task is not done."""
-        if task.is_done:
-            return TaskState.DONE
-        if task.blocked:
-            return TaskState.BLOCKED
-        if self.list_open_requirements(task) or self.list_missing_dependencies(task):
-            return TaskState.WAITING
-        if task.claim is not None and task.claim.is_valid_at(time):
+        state = self._states[self._positions[task.address]]
+        if state is TaskState.READY and task.claim is not None and task.claim.is_valid_at(time):
             return TaskState.CLAIMED
-        return TaskState.READY
+        return state
+
+    @cached_property
+    def _states(self) -> Sequence[TaskState]:
+        """The states of the tasks without their claims, in the order of `tasks`."""
+        return [
+            TaskState.DONE
+            if task.is_done
+            else TaskState.BLOCKED
+            if task.blocked
+            else TaskState.WAITING
+            if not all(self.tasks[position].is_done for position in requirements)
+            or not self._by_reference.keys() >= set(task.dependencies)
+            else TaskState.READY
+            for task, requirements in zip(self.tasks, self.requirements, strict=True)
+        ]
 
     def count_waiting(self, task: TaskEntry) -> int:
         """Return the number of open tasks that wait for a task, directly or for another one that waits."""
