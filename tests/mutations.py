@@ -295,6 +295,20 @@ MUTATIONS = (
         ("tests/tools/documents/test_overwrites.py", "tests/workspace/writing/test_read_before_write.py"),
     ),
     Mutation(
+        "only one claim of a task is valid",
+        "workspace/edits/task_claim.py",
+        "        if claim is not None and not is_holder and claim.is_valid_at(self.time):\n",
+        "        if False:\n",
+        ("tests/tools/planning/test_claim_task.py",),
+    ),
+    Mutation(
+        "no task waits for itself",
+        "workspace/edits/task_plan.py",
+        "        if circle is not None:\n",
+        "        if False:\n",
+        ("tests/workspace/edits/test_task_plan.py",),
+    ),
+    Mutation(
         "an address refers to its section in base_commit",
         "workspace/diff/section_mapping.py",
         "    if old.data == new.data or (section.is_preamble and task is None):\n",
