@@ -115,9 +115,7 @@ def list_paths(snapshot: Snapshot, folder: str) -> list[str]:
         nearest = find_nearest(folder, sorted(folders) + list(snapshot.documents))
         raise DocumentNotFound(
             f"no document at or under '{folder[:200]}'",
-            fix=f"Did you mean '{nearest[0]}'?"
-            if nearest
-            else 'Call with {"path": "."} to list every document.',
+            fix=f"Did you mean '{nearest[0]}'?" if nearest else "Use '.' for all documents.",
             candidates=nearest or ["."],
         )
     return paths

@@ -57,7 +57,7 @@ class ClaimProtected(WorkspaceError):
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "claim": f"Call with {{file, slug, name?, hours?}}; hours is 1 to {MAX_HOURS} ({DEFAULT_HOURS})",
+        "claim": f"Call with {{file, slug, name?, hours?}}; hours: 1 to {MAX_HOURS}, default {DEFAULT_HOURS}",
         "renew": 'Call with {file, slug, action: "renew", secret, hours?}; the answer has a new secret',
         "release": 'Call with {file, slug, action: "release", secret}',
     }
