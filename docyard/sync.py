@@ -79,9 +79,9 @@ class Synchronizer:
                 self._exchange_if_due(is_last=is_last)
             except WorkspaceError as error:
                 log.debug("the settings of the remote cannot be read: %s", error.message)
-            except Exception:
+            except Exception:  # an error of this program must not end the synchronization for good
                 log.exception("synchronization failed")
-                return
+                self._close_requested.wait(_SETTINGS_INTERVAL_S)
             if is_last:
                 return
             self._schedule_changed.wait(self._compute_wait_s())

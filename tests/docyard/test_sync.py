@@ -123,6 +123,27 @@ def test_commits_are_pushed_after_their_responses(
 
 
 @pytest.mark.process
+def test_unexpected_error_does_not_end_the_synchronization(
+    clone: Repo, remote_repo: Repo, server: InProcessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docyard.sync._SETTINGS_INTERVAL_S", 0.01)
+    list_unpushed = server.synchronizer._list_unpushed
+    failures = [KeyError("one"), KeyError("two")]
+
+    def fail_twice() -> object:
+        if failures:
+            raise failures.pop()
+        return list_unpushed()
+
+    monkeypatch.setattr(server.synchronizer, "_list_unpushed", fail_twice)
+    clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
+    server.synchronizer.start()
+    server.create_note("A note")
+    wait_until(lambda: read_tip(remote_repo) == read_tip(clone))
+    assert failures == []
+
+
+@pytest.mark.process
 def test_concurrent_remote_commit_is_merged_and_pushed(
     clone: Repo, remote_repo: Repo, tmp_path: Path
 ) -> None:
