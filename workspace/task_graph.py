@@ -64,6 +64,11 @@ class TaskEntry(NamedTuple):
     document_type: str | None
 
     @property
+    def slug(self) -> str:
+        """The address in the document: `section[index]`."""
+        return self.address.removeprefix(f"{self.path}#")
+
+    @property
     def reference(self) -> str | None:
         """The address that does not change with the task's position: `path#id`; None without an id."""
         return None if self.id is None else f"{self.path}#{self.id}"
@@ -154,7 +159,7 @@ class TaskGraph:
         return counts
 
     @cached_property
-    def cycles(self) -> Sequence[Sequence[TaskEntry]]:
+    def circles(self) -> Sequence[Sequence[TaskEntry]]:
         """The circles of dependencies: each task waits for the next one, and the last for the first."""
         return [
             [self.tasks[position] for position in self._find_circle(group)]

@@ -190,12 +190,12 @@ def test_waiting_tasks_and_circles_equal_those_of_a_search(graph: TaskGraph) -> 
     in_circles = {position for position in range(len(graph.tasks)) if position in reached[position]}
     assert {
         position
-        for circle in graph.cycles
+        for circle in graph.circles
         for position in range(len(graph.tasks))
         if graph.tasks[position] in circle
     } <= in_circles
-    assert bool(graph.cycles) == bool(in_circles)
-    for circle in graph.cycles:
+    assert bool(graph.circles) == bool(in_circles)
+    for circle in graph.circles:
         positions = [int(task.id or "") for task in circle]
         for first, second in zip(positions, [*positions[1:], positions[0]], strict=True):
             assert second in graph.requirements[first]
@@ -205,9 +205,9 @@ def test_long_chain_of_tasks(tmp_path: Path) -> None:
     count = 20_000
     graph = TaskGraph([make_task(number, [number + 1]) for number in range(count)])
     assert graph.count_waiting(graph.tasks[-1]) == count - 1
-    assert graph.cycles == []
+    assert graph.circles == []
     closed = TaskGraph([make_task(number, [(number + 1) % count]) for number in range(count)])
-    assert [len(circle) for circle in closed.cycles] == [count]
+    assert [len(circle) for circle in closed.circles] == [count]
 
 
 def test_first_task_with_an_id_counts() -> None:

@@ -1,6 +1,6 @@
 """The tools that plan work on tasks, in the order of a client's list.
 
-claim_task.py  claim_task: claims a ready task, so that nobody else does it
+claim_task.py  claim_task: claims a ready task for one client
 list_tasks.py  list_tasks: lists the open tasks of the workspace, those first for which most tasks wait
 plan_task.py   plan_task: writes what a task waits for
 """

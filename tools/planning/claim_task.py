@@ -1,4 +1,4 @@
-"""claim_task: claims a ready task, so that nobody else does it; renews and releases the claim."""
+"""claim_task: claims a ready task for one client; renews and releases the claim."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ TOOL = Tool(
     name="claim_task",
     title="Claim a task",
     toolset="planning",
-    description="Claim a ready task, so that nobody else does it. The claim expires.",
+    description="Claim a ready task; no other client can claim it until the claim expires.",
     arguments=ClaimTaskArguments,
     run=_run,
     usage=_usage,

@@ -90,8 +90,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data: Data = {"tasks": entries, "total": len(tasks), "commit": snapshot.commit}
     if first + len(entries) < len(tasks):
         data["next_cursor"] = write_list_cursor(str(first + len(entries)), snapshot.tree, criteria)
-    if graph.cycles and not request.ready:
-        data["circles"] = [[task.address for task in circle] for circle in graph.cycles[:_MAX_CIRCLES]]
+    if graph.circles and not request.ready:
+        data["circles"] = [[task.address for task in circle] for circle in graph.circles[:_MAX_CIRCLES]]
     if graph.unreadable_paths:
         data["hints"] = [f"documents whose tasks cannot be read: {', '.join(graph.unreadable_paths[:3])}"]
     data["next_step"] = _suggest_next_step(read_context, graph, tasks, time)
@@ -103,7 +103,7 @@ def describe_task_entry(graph: TaskGraph, task: TaskEntry, time: datetime) -> Da
     state = graph.get_state(task, time)
     data: Data = {
         "file": task.path,
-        "slug": task.address.removeprefix(f"{task.path}#"),
+        "slug": task.slug,
         "title": task.title,
         "state": state.value,
     }
@@ -131,10 +131,9 @@ def _suggest_next_step(
 ) -> NextStep:
     ready_task = next((task for task in tasks if graph.get_state(task, time) is TaskState.READY), None)
     if ready_task is not None and read_context.context.offers("view_document"):
-        slug = ready_task.address.removeprefix(f"{ready_task.path}#")
         return NextStep(
             "Read the task that most tasks wait for: ",
-            read_context.call("view_document", file=ready_task.path, slug=slug),
+            read_context.call("view_document", file=ready_task.path, slug=ready_task.slug),
         )
     if tasks:
         return NextStep("No task of this list can be done now: see what they wait for, and do that first")

@@ -15,12 +15,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import format_task_address, resolve_task
-from workspace.document.splices import Edit, EditContext, Splice, StructureChanged
+from workspace.document.splices import Edit, EditContext, StructureChanged
 from workspace.document.tasks import Claim
 from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.task_plan import make_task_id
-from workspace.edits.task_text import add_fields, build_task_result, check_field_value, remove_fields
+from workspace.edits.task_text import add_fields, add_id, build_task_result, check_field_value, remove_fields
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path
 from workspace.task_graph import TaskLocation, list_missing, list_requirements
@@ -48,7 +47,7 @@ class TaskNotReady(WorkspaceError):
 
 
 class ClaimAction(StrEnum):
-    """What happens to a claim."""
+    """A change of a claim."""
 
     CLAIM = "claim"
     RENEW = "renew"
@@ -101,8 +100,8 @@ class ClaimTask(DocumentOperation):
             return Edit(tuple(splices), {**result, "released": True}, summary)
         id = task.id
         if id is None:
-            id = make_task_id(document, task)
-            splices.append(Splice(task.title_end, task.title_end, f" {{#{id}}}".encode()))
+            id, splice = add_id(document, task)
+            splices.append(splice)
         new_claim = Claim(
             claim.name if claim is not None and is_holder else self._read_claimant(), self.until
         )

@@ -20,13 +20,13 @@ from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.edits.task_text import (
     add_fields,
+    add_id,
     build_task_result,
     check_field_value,
     remove_fields,
     replace_field,
 )
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
-from workspace.markdown.slugs import UniqueNames, make_heading_slug
 from workspace.paths import check_path
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.task_graph import TaskLocation, find_circle, format_circle, list_references
@@ -178,8 +178,7 @@ class PlanTask(DocumentOperation):
         if location.task.id is not None:
             return f"{path}#{location.task.id}"
         document = overlay.document(path)
-        id = make_task_id(document, location.task)
-        splice = Splice(location.task.title_end, location.task.title_end, f" {{#{id}}}".encode())
+        id, splice = add_id(document, location.task)
         summary = f"Add the id {id} to {location.address} of {path}"
         new_document = apply_edit(document, Edit((splice,), {}, summary))
         if resolve_task(new_document, location.address)[1].id != id:
@@ -215,19 +214,6 @@ class PlanTask(DocumentOperation):
 
 def _find(overlay: Overlay, path: str, fragment: str) -> TaskLocation:
     return TaskLocation(path, *resolve_task(overlay.document(path), fragment))
-
-
-def make_task_id(document: Document, task: Task) -> str:
-    """Return an id from a task's title that no section and no other task of the document has."""
-    used_names = {
-        name for section in document.sections for name in (section.key, section.address, section.slug)
-    }
-    used_names |= {
-        name for section in document.sections for name in (section.anchor, *section.aliases) if name
-    }
-    used_names |= {item.id for item in document.all_tasks if item.id is not None}
-    slug = make_heading_slug(task.title).replace("/", "-") or "task"
-    return UniqueNames("-", 2, used_names).make_unique(slug)
 
 
 def _make_circle_error(circle: Sequence[TaskLocation]) -> CircularDependency:

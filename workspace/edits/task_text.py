@@ -38,6 +38,7 @@ from workspace.markdown.lines import (
     encode_with_ending,
     find_content_end,
 )
+from workspace.markdown.slugs import UniqueNames, make_heading_slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,6 +62,23 @@ def check_task_title(title: str) -> str:
 def check_field_value(name: str, value: str) -> str:
     """Return the value of a field on one line. Raises InvalidContent."""
     return " ".join(check_text(value, name.lower()).split())
+
+
+def add_id(document: Document, task: Task) -> tuple[str, Splice]:
+    """Return an id that no section and no other task of the document has, and the splice that writes it.
+
+    The id is derived from the task's title.
+    """
+    used_names = {
+        name for section in document.sections for name in (section.key, section.address, section.slug)
+    }
+    used_names |= {
+        name for section in document.sections for name in (section.anchor, *section.aliases) if name
+    }
+    used_names |= {item.id for item in document.all_tasks if item.id is not None}
+    slug = make_heading_slug(task.title).replace("/", "-") or "task"
+    id = UniqueNames("-", 2, used_names).make_unique(slug)
+    return id, Splice(task.title_end, task.title_end, f" {{#{id}}}".encode())
 
 
 def add_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:

@@ -93,7 +93,7 @@ def command(
                 "tasks": [describe_task_entry(graph, task, time) for task in shown_tasks],
                 "total": len(tasks),
                 "complete": len(shown_tasks) == len(tasks),
-                "circles": [[task.address for task in circle] for circle in graph.cycles],
+                "circles": [[task.address for task in circle] for circle in graph.circles],
                 "commit": snapshot.commit,
             }
         )
@@ -110,7 +110,7 @@ def _print_tasks(graph: TaskGraph, tasks: Sequence[TaskEntry], total: int, time:
         click.echo("No open task matches." if graph.tasks else "There are no tasks.")
     elif len(tasks) < total:
         click.echo(f"{total - len(tasks):,} more: --limit 0 lists all.")
-    for circle in graph.cycles:
+    for circle in graph.circles:
         click.echo(f"A circle of dependencies: {', '.join(task.address for task in circle)}")
 
 
