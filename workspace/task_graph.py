@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.addresses import format_task_address
-from workspace.errors import WorkspaceError
 from workspace.lru_cache import LRUCache
+from workspace.snapshot.derived_values import DerivedValues
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.document.tasks import Claim, Task
+    from workspace.snapshot.derived_values import Progress
     from workspace.snapshot.snapshot import Snapshot
 
 _CHECKBOX = re.compile(rb"\[[ xX]\]")
-_MAX_CACHED_DOCUMENTS = 100_000
 _MAX_CACHED_GRAPHS = 8
 _MAX_SEARCHED_TASKS = 100_000
 
@@ -231,7 +232,7 @@ class TaskGraphs:
     """The task graphs of commits. The tasks of unchanged documents are not read again. Thread-safe."""
 
     def __init__(self) -> None:
-        self._tasks: LRUCache[tuple[str, str], tuple[TaskEntry, ...]] = LRUCache(_MAX_CACHED_DOCUMENTS)
+        self._tasks = DerivedValues[tuple[TaskEntry, ...]](read_tasks, may_have_tasks, (), "Reading tasks")
         self._graphs: LRUCache[str, TaskGraph] = LRUCache(_MAX_CACHED_GRAPHS)
 
     def get(self, snapshot: Snapshot, progress: Progress | None = None) -> TaskGraph:
@@ -241,29 +242,19 @@ class TaskGraphs:
         return self._graphs.get(snapshot.tree, self._build, snapshot, progress)
 
     def _build(self, snapshot: Snapshot, progress: Progress | None) -> TaskGraph:
-        tasks: list[TaskEntry] = []
-        unreadable_paths: list[str] = []
-        documents = snapshot.documents
-        for number, (path, blob) in enumerate(documents.items()):
-            if progress and (path, blob) not in self._tasks:
-                progress(number, len(documents), "Reading tasks")
-            try:
-                tasks += self._tasks.get((path, blob), read_tasks, snapshot, path, blob)
-            except WorkspaceError:
-                unreadable_paths.append(path)
-        return TaskGraph(tasks, unreadable_paths)
+        documents = self._tasks.read(snapshot, progress)
+        return TaskGraph([*chain.from_iterable(documents.values.values())], documents.unreadable_paths)
 
 
-def read_tasks(snapshot: Snapshot, path: str, blob: str) -> tuple[TaskEntry, ...]:
-    """Return the tasks of a document. A document without a checkbox is not parsed.
+def may_have_tasks(data: bytes) -> bool:
+    """Return True if a document contains a checkbox, so that it must be parsed."""
+    return _CHECKBOX.search(data) is not None
 
-    Raises DamagedRepository, and the errors of `Snapshot.document`.
-    """
-    snapshot.config.limits.check_document(path, snapshot.git.blob_size(blob))
-    if _CHECKBOX.search(snapshot.git.blob(blob)) is None:
-        return ()
-    document = snapshot.document(path)
+
+def read_tasks(document: Document) -> tuple[TaskEntry, ...]:
+    """Return the tasks of a document."""
     tasks: list[TaskEntry] = []
+    path = document.path
     for section in document.sections:
         addresses: dict[str, str] = {}
         for task in document.tasks(section):
@@ -344,9 +335,6 @@ class TaskLocation(NamedTuple):
         """`path#id`; for a task without an id, `path#section[index]`."""
         return f"{self.path}#{self.task.id or self.address}"
 
-
-Progress = Callable[[int, int, str], None]
-"""Receives the number of read documents, the number of all documents, and the name of the work."""
 
 FindDocument = Callable[[str], "Document | None"]
 

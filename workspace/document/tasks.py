@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.document.fields import build_name_pattern, compile_field, split_entries
 from workspace.markdown.anchors import TASK_ID
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK
@@ -40,12 +41,10 @@ TASK_FIELDS = ("criteria", "assignee", "depends on", "blocked", "claimed by", "n
 LIST_FIELDS = ("depends on", "note")
 """The fields that a task may have several times: every value counts."""
 
-_FIELD_NAMES = "|".join(TASK_FIELDS).replace(" ", r"[ \t]+")
-_FIELD_NAME = rf"[*_]{{0,2}}({_FIELD_NAMES})[*_]{{0,2}}[ \t]*:"
-FIELD_LINE = r"[-*+][ \t]+" + _FIELD_NAME
+FIELD_LINE = r"[-*+][ \t]+" + build_name_pattern(TASK_FIELDS)
 """A pattern for the start of a field's line. Compile it with re.IGNORECASE."""
 
-_FIELD = re.compile(_FIELD_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+_FIELD = compile_field(TASK_FIELDS)
 _FIELD_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
 
 
@@ -92,9 +91,8 @@ class TaskField:
     value_end: int
 
     def list_entries(self) -> tuple[str, ...]:
-        """Return the parts of a value that are separated by commas, without code marks around them."""
-        entries = (entry.strip(" \t`") for entry in self.value.split(","))
-        return tuple(dict.fromkeys(filter(None, entries)))
+        """Return the parts of the value that are separated by commas, without code marks around them."""
+        return split_entries(self.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from workspace.git.repository import DamagedRepository
+from workspace.git.tree_comparison import TreeComparison
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+
+    from workspace.git.objects import TreeEntry
 
 MAX_CLOCK_SKEW_S = 24 * 60 * 60
 """The number of seconds by which a commit may be older than its parent."""
@@ -102,6 +105,7 @@ class Graph:
         # Blob ids by tree, path, and the depth of the tree within the path.
         self._blobs: LRUCache[tuple[str, str, int], str | None] = LRUCache(_MAX_CACHE_ENTRIES)
         self._loose_folders = git.loose_folders()
+        self._comparison = TreeComparison(lambda id: git.tree_data(id, self._loose_folders))
 
     def refresh(self) -> None:
         """Read the names of loose folders again.
@@ -179,6 +183,12 @@ class Graph:
     def blob(self, tree: str, path: str) -> str | None:
         """Return the id of the regular file at a path below a tree, or None. Raises DamagedRepository."""
         return self._find_blob_id(tree, path, 0)
+
+    def compare_trees(
+        self, left: str | None, right: str | None
+    ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
+        """Return the entries that only `left` has, and those of only `right`; None means an empty tree."""
+        return self._comparison.compare(left, right)
 
     def _read_node(self, id: str) -> Node:
         return parse_node(id, self._git.commit_data(id, self._loose_folders))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 from workspace.errors import WorkspaceError
 from workspace.git.objects import FILE_MODE, TREE_MODE, TreeEntry
@@ -64,15 +64,31 @@ def find_in_tree(git: GitReader, tree: str, path: str) -> TreeEntry | None:
     return git.entry(tree, name)
 
 
-def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:
+class TreeSource(Protocol):
+    """The trees of a repository, as `GitReader` and `Graph` compare them."""
+
+    def compare_trees(
+        self, left: str | None, right: str | None
+    ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
+        """Return the entries that only `left` has, and those of only `right`; None means an empty tree."""
+        ...
+
+
+def diff_trees(
+    source: TreeSource,
+    old: str | None,
+    new: str | None,
+    may_contain: Callable[[str], bool] = lambda folder: True,
+) -> Iterator[TreeChange]:
     """Yield the paths at which two trees differ, with folders expanded; None means an empty tree.
 
     Only folders whose ids differ are read, so the cost depends on the change, not on the size of the trees.
+    Folders for which `may_contain` returns False are skipped; it gets the path with a final slash.
     """
     stack = [("", old, new)] if old != new else []
     while stack:
         prefix, left, right = stack.pop()
-        removed_entries, added_entries = git.compare_trees(left, right)
+        removed_entries, added_entries = source.compare_trees(left, right)
         removed_by_name = {entry.name: entry for entry in removed_entries}
         added_by_name = {entry.name: entry for entry in added_entries}
         folders = []
@@ -84,8 +100,8 @@ def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[Tre
                 old_entry.id if old_entry and old_entry.is_tree else None,
                 new_entry.id if new_entry and new_entry.is_tree else None,
             )
-            if tree_ids[0] != tree_ids[1]:
-                folders.append((f"{prefix}{name}/", *tree_ids))
+            if tree_ids[0] != tree_ids[1] and may_contain(folder := f"{prefix}{name}/"):
+                folders.append((folder, *tree_ids))
             files = (
                 old_entry if old_entry and not old_entry.is_tree else None,
                 new_entry if new_entry and not new_entry.is_tree else None,

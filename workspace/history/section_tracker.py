@@ -48,6 +48,11 @@ class SectionTracker:
         self._documents: dict[tuple[str, str], Document | None] = {}
         self._entries: dict[tuple[str, str], str | None] = {}
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Return True if a version was not parsed because of the limit of bytes."""
+        return self._remaining_bytes < 0
+
     def step(self, position: SectionPosition, old: str, new: str) -> SectionPosition | None:
         """Map a position in the tree `old` to the tree `new`; return None if it is missing or ambiguous."""
         new_blob = self.blob(new, position.path)

@@ -1,0 +1,95 @@
+"""The files that a document or a section describes, as globs.
+
+`covers` in the front matter names those of the document:
+
+    covers: ["src/session/**", "src/cookies.py"]
+
+A list item names those of its section with its subsections:
+
+    ## Sessions {#sessions}
+
+    - Covers: `src/session/**`, `src/cookies.py`
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from workspace.document.fields import compile_field, split_entries
+from workspace.globs import Glob, find_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workspace.document.document import Document
+    from workspace.document.sections import Section
+
+COVERS_KEY = "covers"
+"""The key of front matter, and the name of the field."""
+
+MAX_GLOBS = 100
+"""The maximum number of globs of one document or section; further globs are ignored."""
+
+_FIELD = compile_field([COVERS_KEY])
+_WORD = re.compile(COVERS_KEY.encode(), re.IGNORECASE)
+
+
+class Coverage(NamedTuple):
+    """The globs of a document, or of a section with its subsections.
+
+    `section` is None for the document. [start, end) are the bytes of the field, or of the front matter.
+    """
+
+    section: Section | None
+    globs: tuple[str, ...]
+    start: int
+    end: int
+
+    @property
+    def valid_globs(self) -> tuple[str, ...]:
+        """The globs without a problem, at most `MAX_GLOBS`."""
+        return tuple(glob for glob in self.globs if find_problem(glob) is None)[:MAX_GLOBS]
+
+    def matches(self, path: str) -> bool:
+        """Return True if a valid glob matches a path."""
+        return any(Glob.compile(glob).matches(path) for glob in self.valid_globs)
+
+
+def read_coverages(document: Document) -> tuple[Coverage, ...]:
+    """Return the coverage of the document, if it has one, and those of its sections, in order."""
+    if not may_have_coverage(document.data):
+        return ()
+    return (*_read_front_matter(document), *_read_fields(document))
+
+
+def may_have_coverage(data: bytes) -> bool:
+    """Return True if a document contains the word, so that it must be parsed."""
+    return _WORD.search(data) is not None
+
+
+def _read_front_matter(document: Document) -> Iterator[Coverage]:
+    value = document.front_matter.get(COVERS_KEY)
+    values = value if isinstance(value, list) else [value]
+    globs = tuple(dict.fromkeys(item.strip() for item in values if isinstance(item, str)))
+    if globs:
+        yield Coverage(None, globs, 0, document.front_matter_end)
+
+
+def _read_fields(document: Document) -> Iterator[Coverage]:
+    """Yield the coverage of each section with a field; several fields of a section are one coverage."""
+    coverages: dict[int, Coverage] = {}
+    for item in document.outline.items:
+        match = _FIELD.match(item.source) if item.parent is None else None
+        start = document.lines.offset(item.line)
+        section = document.section_at(start) if match else None
+        if match is None or section is None or not (globs := split_entries(match[2])):
+            continue
+        earlier = coverages.get(section.position)
+        if earlier is None:
+            end = document.lines.offset(item.paragraph_end)
+            coverages[section.position] = Coverage(section, globs, start, end)
+        else:
+            all_globs = tuple(dict.fromkeys((*earlier.globs, *globs)))
+            coverages[section.position] = earlier._replace(globs=all_globs)
+    yield from coverages.values()
