@@ -103,6 +103,12 @@ def correct_document(example: Data, error: WorkspaceError, snapshot: Snapshot) -
     return _correct_document(example, snapshot)[0]
 
 
+def correct_path(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """Return an example whose `path` is that of an existing folder or document."""
+    names = list_suggested_names(error)
+    return {**example, "path": names[0]} if error.code == "DOCUMENT_NOT_FOUND" and names else example
+
+
 def _correct_document(example: Data, snapshot: Snapshot) -> tuple[Data, Document | None]:
     file = example.get("file")
     if not isinstance(file, str):

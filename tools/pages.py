@@ -11,10 +11,10 @@ import re
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 CHARACTERS_PER_TOKEN = 4
 """The average for English. It limits texts whose tokens are not counted, and gives first estimates."""
@@ -28,6 +28,8 @@ _MAX_TITLE_CHARACTERS = 300
 _MIN_CACHED_CHARACTERS = 4_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TREE_CHARACTERS = 16  # of a tree's id in a cursor
+
+T = TypeVar("T")
 
 
 def shorten_title(title: str) -> str:
@@ -189,6 +191,41 @@ def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) 
             fix="Repeat the call without a cursor.",
         )
     return str(position)
+
+
+class ListPage(NamedTuple):
+    """The entries of a page, the index of the first, and the cursor of the next page (None at the end)."""
+
+    entries: list[dict[str, Any]]
+    first: int
+    next_cursor: str | None
+
+
+def build_list_page(
+    items: Sequence[T],
+    describe: Callable[[T], dict[str, Any]],
+    *,
+    cursor: str | None,
+    version: str | None,
+    criteria: Sequence[object],
+    limit: int,
+    tokens: int,
+) -> ListPage:
+    """Return a page of at most `limit` described items with at most `tokens` tokens, at least one item.
+
+    `version` is the id of the tree or commit of the list. Raises InvalidCursor, StaleCursor.
+    """
+    first = int(read_list_cursor(cursor, version, criteria)) if cursor else 0
+    budget = EntryBudget(tokens)
+    entries: list[dict[str, Any]] = []
+    for item in items[first : first + limit]:
+        entry = describe(item)
+        if not budget.take(entry) and entries:
+            break
+        entries.append(entry)
+    end = first + len(entries)
+    next_cursor = write_list_cursor(str(end), version, criteria) if end < len(items) else None
+    return ListPage(entries, first, next_cursor)
 
 
 def _compute_criteria_digest(criteria: Sequence[object]) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from workspace.history.drift import DriftFinder
     from workspace.history.log import History
     from workspace.history.moved_addresses import Moves
 
@@ -72,6 +73,12 @@ class Archive(Workspace):
         return Moves.of(self._current_paths)
 
     def history(self) -> History:
+        """Raise NoHistory: an archive contains one tree without a history."""
+        from workspace.history.log import NoHistory
+
+        raise NoHistory()
+
+    def drift_finder(self) -> DriftFinder:
         """Raise NoHistory: an archive contains one tree without a history."""
         from workspace.history.log import NoHistory
 

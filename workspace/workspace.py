@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
+    from workspace.history.drift import DriftFinder
     from workspace.history.log import History
     from workspace.history.moved_addresses import Moves
     from workspace.policy.tokens import Person
@@ -135,6 +136,12 @@ class Workspace(Branch):
         from workspace.history.log import History
 
         return self.shared(History, lambda: History(self.git))
+
+    def drift_finder(self) -> DriftFinder:
+        """Return the search for sections whose code changed later, created on first use. Raises NoHistory."""
+        from workspace.history.drift import DriftFinder
+
+        return self.shared(DriftFinder, lambda: DriftFinder(self.git))
 
     def proposal_actions(self) -> ProposalActions:
         """Return the actions on proposals of the repository, created on first use."""

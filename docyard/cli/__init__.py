@@ -6,6 +6,7 @@ ci_workflows.py      CI configuration that checks each pull request, for each ki
 commit_range.py      the two commits that `docyard diff` compares, and their differences
 commits.py           commit logs: short id, time, author, subject and changes
 completion.py        shell completion of addresses, refs, proposals, types, toolsets and queries
+drift_report.py      sections whose code changed later, as text and as Markdown for a pull request
 fixes.py             the fixes of `docyard fix`: in a commit, in a work tree, or in a preview
 hosts.py             configuration text for common MCP hosts
 main.py              the group of commands, and the exit code of a run

@@ -26,11 +26,12 @@ from workspace.revisions import resolve_ref
 from workspace.validation.files import list_commit, list_folder, list_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from workspace.history.drift import Drift
     from workspace.validation.files import FileSet
     from workspace.validation.rule import Finding
-    from workspace.validation.run import Validator
+    from workspace.validation.run import RuleSelection, Validator
 
 
 class CheckedFiles(NamedTuple):
@@ -84,6 +85,30 @@ def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
     start = find_commit(git, since)
     end = commit or git.head().commit
     return find_merge_base(git, start, end) or start if end else start
+
+
+def find_drifts(
+    git: GitReader | None, commit: str | None, selection: RuleSelection
+) -> Mapping[str, Sequence[Drift]]:
+    """Return the drifts at a commit by document, if the rule is enabled. If it is None, HEAD takes its place.
+
+    Raises CommandError without a repository.
+    """
+    from workspace.validation.rules.drift import RULE
+
+    if not selection.may_enable(RULE.name):
+        return {}
+    if git is None:
+        raise CommandError(
+            "the rule drift needs the history of a Git repository", fix="Disable it with --off drift."
+        )
+    from workspace.history.drift import DriftFinder
+    from workspace.snapshot.snapshot import Snapshot
+
+    drifts: dict[str, list[Drift]] = {}
+    for drift in DriftFinder(git).find(Snapshot(git, commit or git.head().commit)).drifts:
+        drifts.setdefault(drift.path, []).append(drift)
+    return drifts
 
 
 def select_documents(

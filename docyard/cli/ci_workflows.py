@@ -33,6 +33,7 @@ on:
   pull_request:
 permissions:
   contents: read
+  pull-requests: write  # for the comment on sections that describe changed code
 concurrency:
   group: documents-${{{{ github.ref }}}}
   cancel-in-progress: true
@@ -57,7 +58,16 @@ jobs:
       - name: Summarise the changes
         run: |
           docyard diff --markdown --most {max_chars} "origin/$BASE...HEAD" > "$RUNNER_TEMP/documents.md"
+          docyard drift --since "origin/$BASE" --markdown >> "$RUNNER_TEMP/documents.md"
           cat "$RUNNER_TEMP/documents.md" >> "$GITHUB_STEP_SUMMARY"
+      - name: Comment on sections that describe changed code
+        # The token of a fork's pull request may not write.
+        if: ${{{{ github.event.pull_request.head.repo.full_name == github.repository }}}}
+        continue-on-error: true
+        run: docyard drift --since "origin/$BASE" --comment "$NUMBER" --forge {kind}
+        env:
+          NUMBER: ${{{{ github.event.pull_request.number }}}}
+          DOCYARD_FORGE_TOKEN: ${{{{ github.token }}}}
       - name: Report new problems
         run: docyard validate --ref HEAD --since "origin/$BASE" --format github
 """
@@ -80,7 +90,13 @@ documents:
     - python -m pip install --disable-pip-version-check --quiet "$DOCYARD"
     - base="${{CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-$CI_MERGE_REQUEST_DIFF_BASE_SHA}}"
     - docyard diff --markdown --most {max_chars} "$base...HEAD" > documents.md
+    - docyard drift --since "$base" --markdown >> documents.md
     - cat documents.md
+    # A comment on the merge request needs a CI/CD variable DOCYARD_FORGE_TOKEN with the scope `api`.
+    - |
+      if [ -n "${{DOCYARD_FORGE_TOKEN:-}}" ]; then
+        docyard drift --since "$base" --comment "$CI_MERGE_REQUEST_IID" --forge gitlab || true
+      fi
     - docyard validate --ref HEAD --since "$base"
   artifacts:
     when: always

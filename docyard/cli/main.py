@@ -53,9 +53,13 @@ class LazyGroup(SuggestingGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.command_names:
             return None
-        module = import_module(f"{self.package}.{cmd_name.replace('-', '_')}")
+        module = import_module(self.get_module_name(cmd_name))
         command: click.Command = module.command
         return command
+
+    def get_module_name(self, command_name: str) -> str:
+        """Return the name of a command's module."""
+        return f"{self.package}.{command_name.replace('-', '_')}"
 
 
 COMMANDS = (
@@ -69,6 +73,7 @@ COMMANDS = (
     "log",
     "diff",
     "blame",
+    "drift",
     "links",
     "metadata",
     "tasks",
@@ -84,6 +89,9 @@ COMMANDS = (
 )
 """The commands in the order of the help; `docyard/commands/` has a module with each name."""
 
+_HISTORY_COMMANDS = ("log", "diff", "blame", "drift")
+"""The commands whose modules are in `docyard/commands/history/`."""
+
 _NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -92,6 +100,11 @@ class _MainGroup(LazyGroup):
 
     package = "docyard.commands"
     command_names = COMMANDS
+
+    def get_module_name(self, command_name: str) -> str:
+        if command_name in _HISTORY_COMMANDS:
+            return f"{self.package}.history.{command_name}"
+        return super().get_module_name(command_name)
 
     def invoke(self, ctx: click.Context) -> object:
         with console.ignore_broken_pipe():

@@ -2,18 +2,16 @@
 
 Each module defines a click command named `command`.
 
-    blame.py       `docyard blame`
     build.py       `docyard build`
     completion.py  `docyard completion`
     demo.py        `docyard demo`
-    diff.py        `docyard diff`
     doctor.py      `docyard doctor`
     eval.py        `docyard eval`
     fix.py         `docyard fix`
+    history/       `docyard log`, `docyard diff`, `docyard blame`, `docyard drift`
     index.py       `docyard index`
     init.py        `docyard init`
     links.py       `docyard links`
-    log.py         `docyard log`
     metadata.py    `docyard metadata`
     options.py     options that several commands share, and the function that opens their index
     proposals/     `docyard proposals`

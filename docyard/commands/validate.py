@@ -133,18 +133,17 @@ def command(
 def _build_validator(
     checked_files: CheckedFiles, dialect: str | None, only_rules: Sequence[str], disabled_rules: Sequence[str]
 ) -> Validator:
+    from docyard.cli.checked_files import find_drifts
     from workspace.validation.run import RuleSelection, Validator
 
     files, config = checked_files.files, checked_files.files.config
     if dialect is not None:
         links = config.links.model_copy(update={"dialect": Dialect(dialect)})
         files = replace(files, settings=config.model_copy(update={"links": links}))
-    return Validator(
-        files,
-        RuleSelection(
-            config.validation, frozenset(only_rules) if only_rules else None, frozenset(disabled_rules)
-        ),
+    selection = RuleSelection(
+        config.validation, frozenset(only_rules) if only_rules else None, frozenset(disabled_rules)
     )
+    return Validator(files, selection, find_drifts(checked_files.git, checked_files.commit, selection))
 
 
 def _collect_findings(
@@ -166,17 +165,18 @@ def _select_new_findings(
 
     At the merge base, only the manifests and the documents with findings are checked.
     """
-    from docyard.cli.checked_files import find_range_start
+    from docyard.cli.checked_files import find_drifts, find_range_start
     from workspace.validation.files import BlobReader, list_commit
     from workspace.validation.run import Validator, exclude_earlier_findings, map_earlier_paths
 
     if checked_files.git is None:
         raise CommandError("--since needs a Git repository", fix="Omit --since.")
-    earlier_files = list_commit(
-        checked_files.git, find_range_start(checked_files.git, since, checked_files.commit)
-    )
+    start = find_range_start(checked_files.git, since, checked_files.commit)
+    earlier_files = list_commit(checked_files.git, start)
     earlier_validator = Validator(
-        replace(earlier_files, settings=validator.files.config), validator.selection
+        replace(earlier_files, settings=validator.files.config),
+        validator.selection,
+        find_drifts(checked_files.git, start, validator.selection),
     )
     blobs = earlier_files.reader.blobs if isinstance(earlier_files.reader, BlobReader) else {}
     earlier_paths = map_earlier_paths(

@@ -16,6 +16,7 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     pull_request_sync.py    the import of a pull request's reviews, comments and state into its proposal
     pull_requests.py        opening, updating and describing the pull request of a proposal
     pulls_api.py            the REST calls on pull requests that GitHub, Gitea and Forgejo have in common
+    report_comment.py       a report as one comment on a pull request, which later reports replace
     statuses.py             the meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)
     transport.py            HTTP calls to a forge
     webhooks/               the webhooks of a forge

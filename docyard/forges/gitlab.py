@@ -133,6 +133,11 @@ class GitLab:
         """Add a comment."""
         self._http.send("POST", f"{self._build_path(number)}/notes", {"body": _escape_commands(text)})
 
+    def edit_comment(self, number: int, id: str, text: str) -> None:
+        """Replace the text of a general comment. Raises ForgeNotFound, ForgeAccessDenied."""
+        path = f"{self._build_path(number)}/notes/{quote(id, safe='')}"
+        self._http.send("PUT", path, {"body": _escape_commands(text)}, is_idempotent=True)
+
     def close(self, number: int) -> PullRequest:
         """Close a merge request."""
         return self.update(number, state="closed")

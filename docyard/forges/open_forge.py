@@ -28,14 +28,18 @@ def open_forge(
     return None if repository is None else create_forge(repository, limits)
 
 
-def find_forge_repository(workspace: Workspace, access: ForgeAccess) -> ForgeRepository | None:
-    """Return the host and repository of a workspace's forge. Raises the errors of `open_forge`."""
+def find_forge_repository(
+    workspace: Workspace, access: ForgeAccess, kind: str | None = None
+) -> ForgeRepository | None:
+    """Return the host and repository of a workspace's forge; None if the settings have no `[forge]`.
+
+    With a `kind`, the settings are not needed. Raises the errors of `open_forge`.
+    """
     settings = workspace.snapshot().config.forge
-    return (
-        None
-        if settings is None
-        else resolve_forge_repository(_resolve_remote_url(workspace), settings.kind, access)
-    )
+    if settings is None and kind is None:
+        return None
+    forge_kind = kind or (settings.kind if settings is not None else None)
+    return resolve_forge_repository(_resolve_remote_url(workspace), forge_kind, access)
 
 
 def _resolve_remote_url(workspace: Workspace) -> RemoteUrl:

@@ -121,6 +121,9 @@ class Forge(Protocol):
     def comment(self, number: int, text: str) -> None:
         """Add a comment."""
 
+    def edit_comment(self, number: int, id: str, text: str) -> None:
+        """Replace the text of a general comment. Raises ForgeNotFound, ForgeAccessDenied."""
+
     def close(self, number: int) -> PullRequest:
         """Close a pull request, if it is open."""
 

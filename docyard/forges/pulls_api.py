@@ -88,6 +88,11 @@ class PullsApi(ABC):
         """Add a comment."""
         self._http.send("POST", f"{self._repo_path}/issues/{number}/comments", {"body": text})
 
+    def edit_comment(self, number: int, id: str, text: str) -> None:
+        """Replace the text of a general comment. Raises ForgeNotFound, ForgeAccessDenied."""
+        path = f"{self._repo_path}/issues/comments/{quote(id, safe='')}"
+        self._http.send("PATCH", path, {"body": text}, is_idempotent=True)
+
     def close(self, number: int) -> PullRequest:
         """Close a pull request."""
         return self.update(number, state="closed")

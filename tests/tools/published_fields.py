@@ -57,6 +57,7 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
         "plan_task": "base_commit blocked depends_on dry_run file idempotency_key message mode new_proposal operations "
         "proposal remove return slug",
         "claim_task": "action dry_run file hours idempotency_key name secret slug",
+        "view_drift": "commits cursor limit max_tokens path ref",
     },
 }
 """The fields of each tool that a version changed, with spaces between them."""

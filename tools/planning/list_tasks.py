@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import WITHOUT_DEFAULT, Boolean, Integer, ReadingArguments, read_arguments
-from tools.examples import list_suggested_names
-from tools.pages import EntryBudget, read_list_cursor, write_list_cursor
+from tools.examples import correct_path
+from tools.pages import build_list_page
 from tools.read_context import ReadContext, list_paths, normalize_folder
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools.tool import CallArguments, Context
-    from workspace.errors import WorkspaceError
-    from workspace.snapshot.snapshot import Snapshot
     from workspace.task_graph import TaskEntry, TaskGraph
 
 DEFAULT_LIMIT = 50
@@ -56,11 +54,6 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return {"ready": True, **select_example_arguments(arguments, ("path", "type", "owner", "ref"))}
 
 
-def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    names = list_suggested_names(error)
-    return {**example, "path": names[0]} if error.code == "DOCUMENT_NOT_FOUND" and names else example
-
-
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(ListTasksArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
@@ -79,17 +72,18 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         blocked=request.blocked,
     )
     criteria = [folder, request.type, request.owner, request.ready, request.blocked]
-    first = int(read_list_cursor(request.cursor, snapshot.tree, criteria)) if request.cursor else 0
-    budget = EntryBudget(context.text_tokens)
-    entries: list[Data] = []
-    for task in tasks[first : first + request.limit]:
-        entry = describe_task_entry(graph, task, time)
-        if not budget.take(entry) and entries:
-            break
-        entries.append(entry)
-    data: Data = {"tasks": entries, "total": len(tasks), "commit": snapshot.commit}
-    if first + len(entries) < len(tasks):
-        data["next_cursor"] = write_list_cursor(str(first + len(entries)), snapshot.tree, criteria)
+    page = build_list_page(
+        tasks,
+        lambda task: describe_task_entry(graph, task, time),
+        cursor=request.cursor,
+        version=snapshot.tree,
+        criteria=criteria,
+        limit=request.limit,
+        tokens=context.text_tokens,
+    )
+    data: Data = {"tasks": page.entries, "total": len(tasks), "commit": snapshot.commit}
+    if page.next_cursor:
+        data["next_cursor"] = page.next_cursor
     if graph.circles and not request.ready:
         data["circles"] = [[task.address for task in circle] for circle in graph.circles[:_MAX_CIRCLES]]
     if graph.unreadable_paths:
@@ -151,5 +145,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=_correct_example,
+    correct=correct_path,
 )

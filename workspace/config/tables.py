@@ -315,6 +315,8 @@ RULE_NAMES = (
     "skipped-level",
     "several-h1",
     "malformed-task",
+    "malformed-coverage",
+    "drift",
     "malformed-front-matter",
     "unknown-type",
     "type-structure",

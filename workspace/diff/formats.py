@@ -263,7 +263,7 @@ def _make_markdown_block(head: str, change: SectionChange, path: str, is_first: 
     text = head
     if is_first:
         address = format_code_span(format_one_line(change.section_address))
-        text += f"\n#### {_escape(format_one_line(change.section_title))} ({address})\n"
+        text += f"\n#### {escape_markdown(format_one_line(change.section_title))} ({address})\n"
     description = describe_change(change, path)
     if description.sentence:
         text += f"\n{_format_sentence(description.sentence)}\n"
@@ -286,12 +286,12 @@ def _format_segment(segment: Segment) -> str:
     if style == "address":
         return format_code_span(text)
     if style == "title":
-        return f"“{_escape(text)}”"
+        return f"“{escape_markdown(text)}”"
     if style == "plain":
-        return _escape(text)
+        return escape_markdown(text)
     leading_space, text_without_padding, trailing_space = _split_padding(text)
     mark = "~~" if style == "removed" else "**"
-    return f"{leading_space}{mark}{_escape(text_without_padding)}{mark}{trailing_space}"
+    return f"{leading_space}{mark}{escape_markdown(text_without_padding)}{mark}{trailing_space}"
 
 
 def _split_padding(text: str) -> tuple[str, str, str]:
@@ -326,7 +326,7 @@ def _format_fence(rows: list[DiffRow]) -> str:
     return "\n".join(("", f"{fence}diff", *lines, fence, ""))
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return text that Markdown displays unchanged; its code spans are preserved."""
     parts = _CODE.split(text.replace("\n", " "))
     return "".join(part if index % 2 else _MARKUP.sub(r"\\\g<0>", part) for index, part in enumerate(parts))

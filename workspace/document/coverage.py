@@ -31,6 +31,7 @@ COVERS_KEY = "covers"
 MAX_GLOBS = 100
 """The maximum number of globs of one document or section; further globs are ignored."""
 
+_WILDCARDS = "*?["
 _FIELD = compile_field([COVERS_KEY])
 _WORD = re.compile(COVERS_KEY.encode(), re.IGNORECASE)
 
@@ -93,3 +94,14 @@ def _read_fields(document: Document) -> Iterator[Coverage]:
             all_globs = tuple(dict.fromkeys((*earlier.globs, *globs)))
             coverages[section.position] = earlier._replace(globs=all_globs)
     yield from coverages.values()
+
+
+def find_literal_folder(glob: str) -> str:
+    """Return the folder below which a glob matches, with its final slash; empty for the top folder.
+
+    A glob without wildcards may name a folder.
+    """
+    wildcard = min((glob.find(character) for character in _WILDCARDS if character in glob), default=None)
+    if wildcard is None:
+        return f"{glob.rstrip('/')}/"
+    return glob[: glob.rfind("/", 0, wildcard) + 1]

@@ -13,11 +13,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sections import DESTINATION
-from workspace.document.coverage import Coverage, may_have_coverage, read_coverages
+from workspace.document.coverage import Coverage, find_literal_folder, may_have_coverage, read_coverages
 from workspace.git.ancestry import Graph
 from workspace.git.trees import diff_trees
 from workspace.history.section_tracker import SectionPosition, SectionTracker
 from workspace.lru_cache import LRUCache
+from workspace.markdown.lines import BLANK
 from workspace.snapshot.derived_values import DerivedValues
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ MAX_COMMITS = 100_000
 _MAX_READ_BYTES = 100_000_000  # the maximum number of bytes of earlier versions that are parsed
 _MAX_CACHED_REPORTS = 8
 _PROGRESS_INTERVAL = 500  # commits
-_WILDCARDS = "*?["
 
 
 class CodeChange(NamedTuple):
@@ -162,8 +162,8 @@ def list_changed_files(git: GitReader, drift: Drift, change: CodeChange) -> Iter
 
 
 def normalize_text(text: bytes) -> bytes:
-    """Return a text without the destinations of its links."""
-    return DESTINATION.sub(b"", text)
+    """Return a text without the destinations of its links, and without blank lines around it."""
+    return DESTINATION.sub(b"", text).strip(BLANK)
 
 
 class _CoveredText:
@@ -176,7 +176,7 @@ class _CoveredText:
         self._document, self.coverage = document, coverage
         section = coverage.section
         self.position = SectionPosition(document.path, document if section else None, section)
-        self.text = normalize_text(_read_bytes(document, section))
+        self.text = normalize_text(read_covered_text(document, section))
         self.changes: list[CodeChange] = []
         start, end = (section.start, section.tree_end) if section else (0, len(document.data))
         self._is_last = end == len(document.data)
@@ -272,14 +272,15 @@ class _Search:
             blob = self._tracker.blob(change.parent_tree, position.path)
             data = self._git.blob(blob) if blob else b""
         else:
-            data = _read_bytes(document, position.section)
+            data = read_covered_text(document, position.section)
         if normalize_text(data) != text.text:
             return False
         text.position = position
         return True
 
 
-def _read_bytes(document: Document, section: Section | None) -> bytes:
+def read_covered_text(document: Document, section: Section | None) -> bytes:
+    """Return the text of a section with its subsections, or of the document (None)."""
     return document.data if section is None else document.data[section.start : section.tree_end]
 
 
@@ -299,14 +300,3 @@ class _CoveredFolders:
     def may_contain(self, folder: str) -> bool:
         """Return True for a folder, with its final slash, that may contain one of the files."""
         return folder in self._parents or folder.startswith(self._roots)
-
-
-def find_literal_folder(glob: str) -> str:
-    """Return the folder below which a glob matches, with its final slash; empty for the top folder.
-
-    A glob without wildcards may name a folder.
-    """
-    wildcard = min((glob.find(character) for character in _WILDCARDS if character in glob), default=None)
-    if wildcard is None:
-        return f"{glob.rstrip('/')}/"
-    return glob[: glob.rfind("/", 0, wildcard) + 1]

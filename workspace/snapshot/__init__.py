@@ -1,5 +1,6 @@
 """A commit as documents: the snapshot, the overlay of uncommitted changes, document types, and walkthroughs.
 
+derived_values.py  values that are derived from each document of a commit, and cached
 document_types.py  document types
 overlay.py         overlays
 snapshot.py        snapshots

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.markdown.lines import BOM
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from templates import DocumentType
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
     from workspace.document.splices import Splice
+    from workspace.history.drift import Drift
     from workspace.links.link import Link, LinksAndNames
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.document_types import BrokenType
@@ -49,6 +50,7 @@ class RuleContext:
     """A document to check, and the data of its workspace that the rules need.
 
     If `makes_suggestions` is True, the rules on links search for similar destinations, which takes time.
+    `drifts` are those of the document at the commit.
     """
 
     document: Document
@@ -56,6 +58,7 @@ class RuleContext:
     types: Mapping[str, DocumentType | BrokenType]
     file_tree: FileTree
     makes_suggestions: bool = False
+    drifts: Sequence[Drift] = ()
 
     @property
     def data(self) -> bytes:

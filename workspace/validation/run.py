@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from workspace.config.tables import Validation
     from workspace.document.document import Document
+    from workspace.history.drift import Drift
     from workspace.markdown.lines import Lines
     from workspace.validation.files import FileSet
     from workspace.validation.rule import ByteFinding, Finding, Rule, RuleContext
@@ -171,6 +172,15 @@ class RuleSelection:
     selected_rules: frozenset[str] | None = None
     disabled_rules: frozenset[str] = frozenset()
 
+    def may_enable(self, rule: str) -> bool:
+        """Return True if a rule that is off by default is enabled for any path."""
+        if rule in self.disabled_rules or (
+            self.selected_rules is not None and rule not in self.selected_rules
+        ):
+            return False
+        tables = (self.settings.rules, *(override.rules for override in self.settings.override))
+        return self.selected_rules is not None or any(table.get(rule, "off") != "off" for table in tables)
+
     def get_severities(self, path: str) -> Mapping[str, Severity]:
         """Return the severity of each enabled rule for a path.
 
@@ -194,10 +204,14 @@ class RuleSelection:
 
 @dataclass(frozen=True)
 class Validator:
-    """A checker of documents against rules; it can be pickled for a process that reads the files itself."""
+    """A checker of documents against rules; it can be pickled for a process that reads the files itself.
+
+    `drifts` are the drifts of documents by path, if the rule is enabled.
+    """
 
     files: FileSet
     selection: RuleSelection
+    drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
 
     @cached_property
     def file_tree(self) -> FileSetTree:
@@ -206,7 +220,7 @@ class Validator:
 
     def __reduce__(self) -> tuple[type[Validator], tuple[object, ...]]:
         """Return the arguments for another process, without the cached documents."""
-        return Validator, (self.files, self.selection)
+        return Validator, (self.files, self.selection, self.drifts)
 
     def check(self, paths: Iterable[str]) -> list[Finding]:
         """Return the findings in some documents, in order of paths and positions.
@@ -272,7 +286,12 @@ class Validator:
         try:
             document = self.file_tree.read_document(path)
             context = RuleContext(
-                document, self.files.config, self.file_tree.types, self.file_tree, makes_suggestions
+                document,
+                self.files.config,
+                self.file_tree.types,
+                self.file_tree,
+                makes_suggestions,
+                self.drifts.get(path, ()),
             )
             if makes_suggestions:
                 return check_document(context, _LINK_RULES, severities, MAX_SUGGESTIONS)

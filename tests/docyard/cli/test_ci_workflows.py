@@ -83,7 +83,7 @@ def run_script(clone: Repo, script: str, folder: Path, **variables: str) -> subp
 
 @pytest.mark.process
 def test_steps_write_summary_and_annotations(clone: Repo, tmp_path: Path) -> None:
-    *_, summary_step, validation_step = read_steps("github")
+    *_, summary_step, _, validation_step = read_steps("github")
     (tmp_path / "summary").write_text("Of another step.\n")
     completed = run_script(clone, summary_step["run"], tmp_path, BASE="main")
     assert completed.returncode == 0, completed.stderr
@@ -122,18 +122,20 @@ def test_gitlab_script_writes_summary_and_findings(clone: Repo, tmp_path: Path) 
 @pytest.mark.process
 @loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
 def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str) -> None:
-    *_, summary_step, validation_step = read_steps("github")
-    script = f"{validation_step['run']} || {summary_step['run']}"
-    assert run_script(clone, script, tmp_path, BASE=branch).returncode == 3
+    *_, summary_step, comment_step, validation_step = read_steps("github")
+    script = f"{validation_step['run']} || {summary_step['run']} || {comment_step['run']}"
+    assert run_script(clone, script, tmp_path, BASE=branch, NUMBER=branch).returncode in (2, 3)
     assert not (clone.path / "pwned").exists()
     assert not (tmp_path / "summary").exists()
 
 
 @loop_over("kind", FORGES_WITH_ACTIONS)
-def test_workflow_is_read_only_and_pinned(kind: str) -> None:
+def test_workflow_may_only_comment_and_is_pinned(kind: str) -> None:
     text = build_workflow(kind).text
     workflow = yaml.safe_load(text)
-    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
+    steps_with_token = [step["name"] for step in read_steps(kind) if "token" in str(step.get("env"))]
+    assert steps_with_token == ["Comment on sections that describe changed code"]
     assert list(workflow[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
     assert set(workflow["jobs"]) == {"documents"}
     actions = [step["uses"] for step in read_steps(kind) if "uses" in step]
@@ -143,7 +145,11 @@ def test_workflow_is_read_only_and_pinned(kind: str) -> None:
     assert read_steps(kind)[2]["env"]["DOCYARD"] == f"docyard=={__version__}"
     assert "${{" not in "".join(step.get("run", "") for step in read_steps(kind))
     assert "secrets." not in text
-    assert "github.event" not in text
+    events = re.findall(r"\$\{\{ (github\.event[^}]*) \}\}", text)
+    assert events == [
+        "github.event.pull_request.head.repo.full_name == github.repository",
+        "github.event.pull_request.number",
+    ]
 
 
 @pytest.mark.parametrize(

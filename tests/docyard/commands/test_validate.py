@@ -223,6 +223,38 @@ def test_since_reports_only_new_findings(repo: Path, git: Git, capsys: Capture) 
     assert run_json(capsys, "-C", str(repo), "--since", "topic", "--ref", "main")[0] == 0
 
 
+def test_drift_is_reported_if_rule_is_enabled(repo: Path, git: Git, capsys: Capture) -> None:
+    text = "# Auth {#auth}\n\n## Login {#login}\n\n- Covers: `src/a.py`\n\nText.\n"
+    write_documents(repo, auth=text)
+    (repo / "src").mkdir()
+    for number in range(2):
+        (repo / "src/a.py").write_text(f"{number}\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", f"Commit {number}")
+    _, report = run_json(capsys, str(repo / "auth.md"), "-C", str(repo))
+    assert report["findings"] == []
+    code, report = run_json(capsys, "--rule", "drift", "-C", str(repo))
+    assert (code, list_positions(report)) == (1, [("auth.md", 3, "drift")])
+    assert report["findings"][0]["message"] == "1 later commit changed the code that this text covers"
+    assert run_json(capsys, "--rule", "drift", "-C", str(repo), "--since", "HEAD")[0] == 0
+    assert run_json(capsys, "--rule", "drift", "-C", str(repo), "--since", "HEAD~1")[0] == 1
+    write_documents(repo, auth=text.replace("Text.", "Corrected text."))
+    assert run_json(capsys, "--rule", "drift", "-C", str(repo))[0] == 0
+    assert run_json(capsys, "--rule", "drift", "-C", str(repo), "--ref", "HEAD")[0] == 1
+    (repo / "docyard.toml").write_text(
+        '[[validate.override]]\nmatch = "auth.md"\nrules = { drift = "note" }\n'
+    )
+    write_documents(repo, auth=text)
+    code, report = run_json(capsys, str(repo / "auth.md"), "-C", str(repo))
+    assert (code, list_positions(report)) == (0, [("auth.md", 3, "drift")])
+
+
+def test_drift_without_repository_returns_error(tmp_path: Path, capsys: Capture) -> None:
+    write_documents(tmp_path, a="# A\n")
+    assert main(["validate", "-C", str(tmp_path), "--rule", "drift"]) == 3
+    assert "--off drift" in capsys.readouterr().err
+
+
 def test_date_is_accepted_as_ref(repo: Path, git: Git, capsys: Capture) -> None:
     code, report = run_json(capsys, "-C", str(repo), "--ref", "@{2099-12-31}")
     assert report == run_json(capsys, "-C", str(repo), "--ref", "HEAD")[1]

@@ -24,6 +24,7 @@ SECTION = {
 READ_CALLS: dict[str, dict[str, Any]] = {
     "list_documents": {"path": "api.md"},
     "list_tasks": {"path": "api.md"},
+    "view_drift": {"path": "api.md"},
     "view_document": {"file": "api.md", "slug": "quotas"},
     "search_documents": {"query": "leaky bucket"},
     "search_docs": {"query": "leaky bucket"},

@@ -1,22 +1,19 @@
 """The rules, each in a file of its name, and the list of all rules.
 
-bidirectional_control.py   bidirectional controls, which make the displayed and the processed text differ
+characters/                the rules on characters, each a file of its name
 derived_anchor.py          headings with two anchors
+drift.py                   documents and sections whose code changed after their text last did
 duplicate_anchor.py        explicit anchors and HTML ids that occur twice in a document
-encoding.py                bytes that programs interpret differently: invalid UTF-8, and NUL
-invisible_character.py     invisible characters that the text does not need
 links/                     the rules on links, each a file of its name
-lost_character.py          characters that an earlier conversion lost
+malformed_coverage.py      `covers` that names no file, every file, or something that is not a glob
 malformed_front_matter.py  front matter that is not read as its author intended
 malformed_manifest.py      manifests that cannot be used, so that they have no effect
 malformed_task.py          checkboxes that renderers do not show as tasks, and wrong fields of tasks
 missing_anchor.py          headings without an explicit anchor, whose addresses change with their words
 missing_step.py            walkthroughs without a step
-mixed_line_endings.py      mixed line endings, because of which tools show changes that were not made
 several_h1.py              level-1 headings in addition to the title
 skipped_level.py           headings more than one level below the heading before them
 taxonomy_limit.py          values of front matter by which searches cannot be filtered
-trailing_space.py          white space at the end of a line that changes its meaning
 type_structure.py          documents that no longer have the sections of their type (`docs/templates.md`)
 unknown_type.py            document types that the workspace does not have, or cannot read
 unreadable_document.py     documents that Docyard does not read: they have too many bytes, lines or blocks
@@ -25,25 +22,29 @@ unreadable_document.py     documents that Docyard does not read: they have too m
 from __future__ import annotations
 
 from workspace.validation.rules import (
-    bidirectional_control,
     derived_anchor,
+    drift,
     duplicate_anchor,
-    encoding,
-    invisible_character,
-    lost_character,
+    malformed_coverage,
     malformed_front_matter,
     malformed_manifest,
     malformed_task,
     missing_anchor,
     missing_step,
-    mixed_line_endings,
     several_h1,
     skipped_level,
     taxonomy_limit,
-    trailing_space,
     type_structure,
     unknown_type,
     unreadable_document,
+)
+from workspace.validation.rules.characters import (
+    bidirectional_control,
+    encoding,
+    invisible_character,
+    lost_character,
+    mixed_line_endings,
+    trailing_space,
 )
 from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
 
@@ -59,6 +60,8 @@ RULES = tuple(
         skipped_level,
         several_h1,
         malformed_task,
+        malformed_coverage,
+        drift,
         malformed_front_matter,
         unknown_type,
         type_structure,

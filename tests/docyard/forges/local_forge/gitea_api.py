@@ -17,6 +17,7 @@ PREFIX = "/api/v1"
 PAGE_SIZE_PARAMETER = "limit"
 _STATUSES_BY_REFUSAL = {
     "missing": 404,
+    "forbidden": 403,
     "invalid": 422,
     "exists": 409,
     "closed": 405,
@@ -112,6 +113,11 @@ def make_routes(forge: LocalForge) -> list[Route]:
         comment = state.comment(number, forge.bot, (await request.json())["body"])
         return JSONResponse(_make_comment(forge, state.find_pull_request(number), comment), 201)
 
+    async def edit_comment(request: Request) -> Response:
+        text = (await request.json())["body"]
+        pull_request, comment = state.edit_comment(request.path_params["id"], forge.bot, text)
+        return JSONResponse(_make_comment(forge, pull_request, comment))
+
     return [
         Route(f"{repo_path}/pulls", list_pull_requests, methods=["GET"]),
         Route(f"{repo_path}/pulls", open_pull_request, methods=["POST"]),
@@ -121,6 +127,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         Route(f"{repo_path}/pulls/{{base}}/{{head:path}}", find_by_branches, methods=["GET"]),
         Route(f"{repo_path}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
         Route(f"{repo_path}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
+        Route(f"{repo_path}/issues/comments/{{id:int}}", edit_comment, methods=["PATCH"]),
     ]
 
 

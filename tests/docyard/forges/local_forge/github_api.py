@@ -20,6 +20,7 @@ PREFIX = "/api/v3"
 PAGE_SIZE_PARAMETER = "per_page"
 _STATUSES_BY_REFUSAL = {
     "missing": 404,
+    "forbidden": 403,
     "invalid": 422,
     "exists": 422,
     "closed": 405,
@@ -120,6 +121,11 @@ def make_routes(forge: LocalForge) -> list[Route]:
         comment = state.comment(number, forge.bot, (await request.json())["body"])
         return JSONResponse(_make_comment(forge, state.find_pull_request(number), comment), 201)
 
+    async def edit_comment(request: Request) -> Response:
+        text = (await request.json())["body"]
+        pull_request, comment = state.edit_comment(request.path_params["id"], forge.bot, text)
+        return JSONResponse(_make_comment(forge, pull_request, comment))
+
     return [
         Route(f"{repo}/pulls", list_pull_requests, methods=["GET"]),
         Route(f"{repo}/pulls", open_pull_request, methods=["POST"]),
@@ -128,6 +134,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         Route(f"{repo}/pulls/{{number:int}}/reviews", list_reviews, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
+        Route(f"{repo}/issues/comments/{{id:int}}", edit_comment, methods=["PATCH"]),
     ]
 
 

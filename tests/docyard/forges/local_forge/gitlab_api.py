@@ -17,6 +17,7 @@ PREFIX = "/api/v4"
 PAGE_SIZE_PARAMETER = "per_page"
 _STATUSES_BY_REFUSAL = {
     "missing": 404,
+    "forbidden": 403,
     "invalid": 400,
     "exists": 409,
     "closed": 405,
@@ -132,6 +133,11 @@ def make_routes(forge: LocalForge) -> list[Route]:
         comment = state.comment(_read_number(request), forge.bot, (await request.json())["body"])
         return JSONResponse(_make_note(comment), 201)
 
+    async def edit_note(request: Request) -> Response:
+        text = (await request.json())["body"]
+        _, comment = state.edit_comment(request.path_params["id"], forge.bot, text)
+        return JSONResponse(_make_note(comment))
+
     return [
         Route(base, list_merge_requests, methods=["GET"]),
         Route(base, open_merge_request, methods=["POST"]),
@@ -141,6 +147,7 @@ def make_routes(forge: LocalForge) -> list[Route]:
         Route(f"{base}/{{number:int}}/reviewers", list_reviewers, methods=["GET"]),
         Route(f"{base}/{{number:int}}/notes", list_notes, methods=["GET"]),
         Route(f"{base}/{{number:int}}/notes", add_comment, methods=["POST"]),
+        Route(f"{base}/{{number:int}}/notes/{{id:int}}", edit_note, methods=["PUT"]),
     ]
 
 

@@ -205,6 +205,18 @@ class ForgeState:
             pull_request.updated_at = comment.time
             return comment
 
+    def edit_comment(self, id: int, editor: str, text: str) -> tuple[PullRequest, Comment]:
+        """Replace the text of an editor's comment. Raises RequestRefused."""
+        with self.lock:
+            for pull_request in self.pull_requests:
+                for comment in pull_request.comments:
+                    if comment.id == id:
+                        if comment.author != editor:
+                            raise RequestRefused("forbidden", "Must be the author")
+                        comment.text = text
+                        return pull_request, comment
+            raise RequestRefused("missing", "Not Found")
+
     def delete_branch(self, branch: str) -> None:
         """Delete a branch, as a user does on the forge's page."""
         self._git("update-ref", "-d", f"refs/heads/{branch}")

@@ -1,0 +1,82 @@
+"""Drifts at the command line: as text, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from docyard.wording import format_count, shorten_id
+from tools.errors import escape_invisible
+from workspace.diff.formats import escape_markdown, format_code_span
+from workspace.history.commits import describe_commit
+from workspace.history.drift import list_changed_files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.git.reader import GitReader
+    from workspace.history.drift import Drift
+
+_MAX_LISTED_FILES = 3
+_MAX_READ_CHANGES = 100
+_MAX_MARKDOWN_SECTIONS = 50
+
+
+def print_drifts(
+    git: GitReader, drifts: Sequence[Drift], covered_count: int, max_commits: int, *, is_range: bool
+) -> None:
+    """Print each section with its later commits; with `is_range`, with the files that changed."""
+    for drift in drifts:
+        click.echo(escape_invisible(f"{drift.address}  {drift.title}"))
+        if is_range:
+            click.echo(f"  {escape_invisible(_format_files(git, drift))}")
+            continue
+        for change in drift.changes[:max_commits]:
+            info = describe_commit(git.commit(change.commit))
+            line = f"{shorten_id(change.commit)}  {info.time:%Y-%m-%d}  {info.author_name}  {info.subject}"
+            click.echo(escape_invisible(f"  {line}"))
+        if len(drift.changes) > max_commits:
+            click.echo(f"  and {format_count(len(drift.changes) - max_commits, 'earlier commit')}")
+    if not covered_count:
+        click.echo("No section names its code: write a list item `- Covers: src/**` in one.")
+    elif not drifts:
+        click.echo(f"No drift in {format_count(covered_count, 'covered section')}.")
+
+
+def format_markdown(git: GitReader, drifts: Sequence[Drift], *, is_range: bool) -> str:
+    """Return a list of sections and their changed code; an empty text without a drift."""
+    if not drifts:
+        return ""
+    reason = (
+        "This change changes the code that these sections describe, and leaves their text as it was:"
+        if is_range
+        else "The code that these sections describe changed after their text:"
+    )
+    lines = ["### Sections that describe changed code", "", reason, ""]
+    for drift in drifts[:_MAX_MARKDOWN_SECTIONS]:
+        heading = f"{escape_markdown(drift.title)} ({format_code_span(drift.address)})"
+        lines.append(f"- {heading}: {_format_files(git, drift, as_markdown=True)}")
+    if len(drifts) > _MAX_MARKDOWN_SECTIONS:
+        lines += ["", f"And {len(drifts) - _MAX_MARKDOWN_SECTIONS:,} more: `docyard drift`."]
+    return escape_invisible("\n".join(lines) + "\n")
+
+
+def _format_files(git: GitReader, drift: Drift, *, as_markdown: bool = False) -> str:
+    """Return the files that changed since the text, some of them by name."""
+    files = _list_files(git, drift)
+    names = [format_code_span(file) if as_markdown else file for file in islice(files, _MAX_LISTED_FILES)]
+    more = f" and {format_count(len(files) - len(names), 'more file')}" if len(files) > len(names) else ""
+    return f"{', '.join(names)}{more}"
+
+
+def _list_files(git: GitReader, drift: Drift) -> Sequence[str]:
+    """Return the covered files of the newest 100 changes, each once, the last changed first."""
+    return list(
+        dict.fromkeys(
+            file
+            for change in drift.changes[:_MAX_READ_CHANGES]
+            for file in list_changed_files(git, drift, change)
+        )
+    )
