@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import ProposalReview
     from workspace.sync.status import TrackingStatus
+    from workspace.trace import TraceFinder
     from workspace.writing.idempotency import KeyedRequest
     from workspace.writing.plan import BatchMode
     from workspace.writing.read_before_write import SeenTexts
@@ -142,6 +143,12 @@ class Workspace(Branch):
         from workspace.history.drift import DriftFinder
 
         return self.shared(DriftFinder, lambda: DriftFinder(self.git))
+
+    def trace_finder(self) -> TraceFinder:
+        """Return the traces of identifiers, created on first use."""
+        from workspace.trace import TraceFinder
+
+        return self.shared(TraceFinder, lambda: TraceFinder(self.git))
 
     def proposal_actions(self) -> ProposalActions:
         """Return the actions on proposals of the repository, created on first use."""

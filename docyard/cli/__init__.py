@@ -18,4 +18,5 @@ shells.py            completion scripts for bash, zsh and fish
 sites.py             detection of site generators, and the settings that match them
 sync_report.py       the result of a synchronisation, as data for programs and as text for people
 
+trace_report.py      a trace matrix as a Markdown table
 """

@@ -96,7 +96,7 @@ def find_drifts(
     """
     from workspace.validation.rules.drift import RULE
 
-    if not selection.may_enable(RULE.name):
+    if not selection.may_enable(RULE):
         return {}
     if git is None:
         raise CommandError(

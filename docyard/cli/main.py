@@ -77,6 +77,7 @@ COMMANDS = (
     "links",
     "metadata",
     "tasks",
+    "trace",
     "validate",
     "fix",
     "eval",

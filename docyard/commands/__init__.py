@@ -22,5 +22,6 @@ Each module defines a click command named `command`.
     sync.py        `docyard sync`
     tasks/         `docyard tasks`
     tokens.py      `docyard tokens`
+    trace.py       `docyard trace`
     validate.py    `docyard validate`
 """

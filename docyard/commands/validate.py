@@ -143,7 +143,8 @@ def _build_validator(
     selection = RuleSelection(
         config.validation, frozenset(only_rules) if only_rules else None, frozenset(disabled_rules)
     )
-    return Validator(files, selection, find_drifts(checked_files.git, checked_files.commit, selection))
+    drifts = find_drifts(checked_files.git, checked_files.commit, selection)
+    return Validator(files, selection, drifts).with_identifier_problems()
 
 
 def _collect_findings(
@@ -177,7 +178,7 @@ def _select_new_findings(
         replace(earlier_files, settings=validator.files.config),
         validator.selection,
         find_drifts(checked_files.git, start, validator.selection),
-    )
+    ).with_identifier_problems()
     blobs = earlier_files.reader.blobs if isinstance(earlier_files.reader, BlobReader) else {}
     earlier_paths = map_earlier_paths(
         validator.files, earlier_validator.files, blobs, sorted({finding.path for finding in findings})

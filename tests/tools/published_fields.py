@@ -58,6 +58,7 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
         "proposal remove return slug",
         "claim_task": "action dry_run file hours idempotency_key name secret slug",
         "view_drift": "commits cursor limit max_tokens path ref",
+        "view_trace": "cursor id limit max_tokens missing ref",
     },
 }
 """The fields of each tool that a version changed, with spaces between them."""

@@ -36,6 +36,7 @@ VALID_FIELDS: Mapping[str, dict[str, Any]] = {
     "tag_document": {"file": "api.md", "tags": ["new"], "dry_run": True},
     "list_tasks": {},
     "view_drift": {},
+    "view_trace": {},
     "plan_task": {"file": "api.md", "slug": "tasks[2]", "depends_on": ["#tasks[1]"], "dry_run": True},
     "claim_task": {"file": "api.md", "slug": "tasks[1]", "dry_run": True},
     "search_docs": {"query": "things"},

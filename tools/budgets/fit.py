@@ -29,6 +29,7 @@ MAIN_FIELDS = frozenset(
         "content",
         "description",
         "documents",
+        "drift",
         "history",
         "hits",
         "lines",
@@ -40,6 +41,8 @@ MAIN_FIELDS = frozenset(
         "reviews",
         "sections",
         "tables",
+        "tasks",
+        "traces",
     )
 )
 """The texts and lists of answers that a call or a cursor continues."""

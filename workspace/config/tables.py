@@ -1,8 +1,9 @@
-"""The tables of `docyard.toml`: links, protection, remotes, forges and validation.
+"""The tables of `docyard.toml`: links, protection, remotes, forges, traces and validation.
 
 `[[protect]]`: documents that change only by a proposal.
 `[remote]`: the synchronization with a remote.
 `[forge]`: pull requests for proposals on a forge.
+`[trace]`: identifiers of requirements, and where they are designed and tested.
 `[validate]`: the levels of validation rules:
 
 [validate.rules]                    for every document
@@ -16,6 +17,7 @@ rules = { broken-link = "off" }
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from enum import StrEnum
 from typing import Annotated, Any, Literal, get_args
 
@@ -305,6 +307,59 @@ class ForgeSettings(BaseModel):
         return value
 
 
+IDENTIFIER_PREFIX = re.compile("[A-Z][A-Z0-9]{0,15}(?:-[A-Z][A-Z0-9]{0,15}){0,3}")
+DEFAULT_TEST_GLOBS = ("tests", "test", "**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*")
+
+
+def _check_identifier_prefix(value: str) -> str:
+    if not IDENTIFIER_PREFIX.fullmatch(value):
+        raise ValueError(
+            f"'{_shorten_and_escape(value)}' must be the part of identifiers before the last hyphen, in "
+            "capital letters and digits, such as REQ"
+        )
+    return value
+
+
+TraceGlobs = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_protection_glob)], ...], Field(max_length=MAX_LIST_ITEMS)
+]
+
+
+class TraceSettings(BaseModel):
+    """Settings of traces: the prefixes of identifiers, and globs of the paths of each stage.
+
+    With no globs for `required`, any document may require an identifier. With none for `designed`, any
+    document may contain the design of an identifier, except the documents that require it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    prefixes: Annotated[
+        tuple[Annotated[str, AfterValidator(_check_identifier_prefix)], ...],
+        AfterValidator(_drop_repeats),
+        Field(max_length=20),
+    ] = ("REQ",)
+    required: TraceGlobs = ()
+    designed: TraceGlobs = ()
+    tested: TraceGlobs = DEFAULT_TEST_GLOBS
+
+    def may_require(self, path: str) -> bool:
+        """Return True if a document may require identifiers."""
+        return not self.required or _matches_any(self.required, path)
+
+    def may_design(self, path: str, requiring_paths: Set[str]) -> bool:
+        """Return True if a document may contain the design of an identifier that other documents require."""
+        return _matches_any(self.designed, path) if self.designed else path not in requiring_paths
+
+    def is_test(self, path: str) -> bool:
+        """Return True if a file contains tests."""
+        return _matches_any(self.tested, path)
+
+
+def _matches_any(globs: tuple[str, ...], path: str) -> bool:
+    return any(Glob.compile(glob).matches(path) for glob in globs)
+
+
 RULE_NAMES = (
     "broken-link",
     "broken-fragment",
@@ -317,6 +372,8 @@ RULE_NAMES = (
     "malformed-task",
     "malformed-coverage",
     "drift",
+    "unknown-identifier",
+    "duplicate-identifier",
     "malformed-front-matter",
     "unknown-type",
     "type-structure",

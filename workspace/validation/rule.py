@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workspace.links.link import Link, LinksAndNames
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.document_types import BrokenType
+    from workspace.trace import IdentifierProblem
 
 # A key at the beginning of a line is a top-level key: nested keys are indented (YAML 1.1 §9.3).
 FRONT_MATTER_KEY = re.compile(
@@ -50,7 +51,8 @@ class RuleContext:
     """A document to check, and the data of its workspace that the rules need.
 
     If `makes_suggestions` is True, the rules on links search for similar destinations, which takes time.
-    `drifts` are those of the document at the commit.
+    `drifts` are those of the document at the commit. `identifier_problems` are those of its identifiers among
+    all documents.
     """
 
     document: Document
@@ -59,6 +61,7 @@ class RuleContext:
     file_tree: FileTree
     makes_suggestions: bool = False
     drifts: Sequence[Drift] = ()
+    identifier_problems: Sequence[IdentifierProblem] = ()
 
     @property
     def data(self) -> bytes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING
@@ -23,7 +23,9 @@ from workspace.validation.file_tree import FileSetTree
 from workspace.validation.rule import Finding, RuleContext, Severity
 from workspace.validation.rules import (
     RULES,
+    duplicate_identifier,
     malformed_manifest,
+    unknown_identifier,
     unreadable_document,
 )
 from workspace.validation.rules.links import broken_fragment, broken_image, broken_link
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.history.drift import Drift
     from workspace.markdown.lines import Lines
+    from workspace.trace import IdentifierProblem
     from workspace.validation.files import FileSet
     from workspace.validation.rule import ByteFinding, Finding, Rule, RuleContext
 
@@ -172,14 +175,16 @@ class RuleSelection:
     selected_rules: frozenset[str] | None = None
     disabled_rules: frozenset[str] = frozenset()
 
-    def may_enable(self, rule: str) -> bool:
-        """Return True if a rule that is off by default is enabled for any path."""
-        if rule in self.disabled_rules or (
-            self.selected_rules is not None and rule not in self.selected_rules
+    def may_enable(self, rule: Rule) -> bool:
+        """Return True if a rule is enabled for any path."""
+        if rule.name in self.disabled_rules or (
+            self.selected_rules is not None and rule.name not in self.selected_rules
         ):
             return False
         tables = (self.settings.rules, *(override.rules for override in self.settings.override))
-        return self.selected_rules is not None or any(table.get(rule, "off") != "off" for table in tables)
+        levels = [table[rule.name] for table in tables if rule.name in table]
+        is_on_by_default = rule.severity is not None and rule.name not in self.settings.rules
+        return self.selected_rules is not None or is_on_by_default or any(level != "off" for level in levels)
 
     def get_severities(self, path: str) -> Mapping[str, Severity]:
         """Return the severity of each enabled rule for a path.
@@ -206,12 +211,13 @@ class RuleSelection:
 class Validator:
     """A checker of documents against rules; it can be pickled for a process that reads the files itself.
 
-    `drifts` are the drifts of documents by path, if the rule is enabled.
+    `drifts` and `identifier_problems` are those of documents by path, if their rules are enabled.
     """
 
     files: FileSet
     selection: RuleSelection
     drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
+    identifier_problems: Mapping[str, Sequence[IdentifierProblem]] = field(default_factory=dict)
 
     @cached_property
     def file_tree(self) -> FileSetTree:
@@ -220,7 +226,7 @@ class Validator:
 
     def __reduce__(self) -> tuple[type[Validator], tuple[object, ...]]:
         """Return the arguments for another process, without the cached documents."""
-        return Validator, (self.files, self.selection, self.drifts)
+        return Validator, (self.files, self.selection, self.drifts, self.identifier_problems)
 
     def check(self, paths: Iterable[str]) -> list[Finding]:
         """Return the findings in some documents, in order of paths and positions.
@@ -228,6 +234,30 @@ class Validator:
         Raises UnreadableFile, DamagedRepository.
         """
         return [finding for path in paths for finding in self._check_document(path)]
+
+    def with_identifier_problems(self) -> Validator:
+        """Return a validator with the problems of identifiers in all documents, if their rules are enabled.
+
+        Raises UnreadableFile, DamagedRepository.
+        """
+        if not any(map(self.selection.may_enable, (duplicate_identifier.RULE, unknown_identifier.RULE))):
+            return self
+        return replace(self, identifier_problems=self._find_identifier_problems())
+
+    def _find_identifier_problems(self) -> Mapping[str, Sequence[IdentifierProblem]]:
+        # Imported here because most workspaces have no identifiers.
+        from workspace.trace import compile_bytes_pattern, find_document_problems
+
+        settings = self.files.config.trace
+        pattern = compile_bytes_pattern(settings.prefixes)
+        reader, limits = self.files.reader, self.files.config.limits
+        paths = [
+            path
+            for path in self.files.documents
+            if reader.get_size(path) <= limits.document_bytes and pattern.search(reader.read(path))
+        ]
+        documents = map(self.file_tree.document, paths)
+        return find_document_problems(filter(None, documents), settings)
 
     def add_suggestions(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings, with suggestions for the first 200 broken links.
@@ -292,6 +322,7 @@ class Validator:
                 self.file_tree,
                 makes_suggestions,
                 self.drifts.get(path, ()),
+                self.identifier_problems.get(path, ()),
             )
             if makes_suggestions:
                 return check_document(context, _LINK_RULES, severities, MAX_SUGGESTIONS)

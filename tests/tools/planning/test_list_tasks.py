@@ -9,6 +9,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, make_client, parse_next_call
+from tests.tools.planning.conftest import read_pages
 from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
@@ -130,3 +131,11 @@ def test_circles_of_a_merge_are_shown(tmp_path: Path) -> None:
     data = make_client(dispatcher)("list_tasks").data
     assert data["circles"] == [["a.md#_preamble[0]", "a.md#_preamble[1]"]]
     assert [task["state"] for task in data["tasks"]] == ["waiting", "waiting"]
+
+
+def test_pages_within_few_tokens_contain_each_task(call_tool: CallTool, repo: Repo) -> None:
+    repo.commit(
+        {"b.md": "# B\n\n" + "".join(f"- [ ] Task {number} {'x ' * number}\n" for number in range(60))}
+    )
+    entries = read_pages(call_tool, "list_tasks", "tasks", path="b.md", limit=200, max_tokens=300)
+    assert [entry["slug"] for entry in entries] == [f"_preamble[{number}]" for number in range(60)]

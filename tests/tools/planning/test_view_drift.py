@@ -9,6 +9,7 @@ import pytest
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
 from tests.tools.conftest import CallTool, parse_next_call
+from tests.tools.planning.conftest import read_pages
 from tools.dispatcher import ToolDispatcher
 from workspace.workspace import Workspace
 
@@ -53,7 +54,7 @@ def test_section_is_listed_with_the_later_commits(call_tool: CallTool, repo: Rep
 
 def test_edit_of_the_section_ends_its_drift(call_tool: CallTool, repo: Repo) -> None:
     repo.commit({"src/a/x.py": "2\n"})
-    call_tool("view_document", file="docs/a.md")
+    call_tool("view_document", file="docs/a.md", slug="use")
     call_tool(
         "edit_document",
         operation="update_content",
@@ -87,7 +88,7 @@ def test_unknown_folder_and_stale_cursor_are_refused(call_tool: CallTool, repo: 
     repo.commit({"src/a/x.py": "2\n", "src/b/x.py": "2\n"})
     cursor = call_tool("view_drift", limit=1).data["next_cursor"]
     repo.commit({"src/a/x.py": "3\n"})
-    assert call_tool("view_drift", limit=1, cursor=cursor).data["code"] == "STALE_CURSOR"
+    assert call_tool("view_drift", limit=1, cursor=cursor).data["code"] == "CURSOR_STALE"
 
 
 def test_glob_of_every_file_lists_a_limited_number_of_commits(call_tool: CallTool, repo: Repo) -> None:
@@ -105,3 +106,11 @@ def test_workspace_without_coverage_explains_it(call_tool: CallTool, repo: Repo)
     answer = call_tool("view_drift")
     assert (answer.data["drift"], answer.data["covered"]) == ([], 0)
     assert "Covers:" in str(answer.data["next_step"])
+
+
+def test_pages_within_few_tokens_contain_each_section(call_tool: CallTool, repo: Repo) -> None:
+    sections = "".join(f"## S{number}\n\n- Covers: `src/a/**`\n\n" for number in range(20))
+    repo.commit({"docs/a.md": f"# A\n\n{sections}"})
+    repo.commit({f"src/a/{number}.py": "2\n" for number in range(9)}, "A long subject " * 20)
+    entries = read_pages(call_tool, "view_drift", "drift", max_tokens=400)
+    assert [entry["slug"] for entry in entries] == [f"s{number}" for number in range(20)]

@@ -19,12 +19,14 @@ SECTION = {
     "operation": "add_section",
     "file": "api.md",
     "title": "Quotas",
-    "content": "A leaky bucket of tokens.\n\n| Bucket |\n|--------|\n| small  |\n\n- [ ] Measure the quotas",
+    "content": "A leaky bucket of tokens.\n\n| Bucket |\n|--------|\n| small  |\n\n- [ ] Measure the quotas\n"
+    "- REQ-1",
 }
 READ_CALLS: dict[str, dict[str, Any]] = {
     "list_documents": {"path": "api.md"},
     "list_tasks": {"path": "api.md"},
     "view_drift": {"path": "api.md"},
+    "view_trace": {"id": "REQ-1"},
     "view_document": {"file": "api.md", "slug": "quotas"},
     "search_documents": {"query": "leaky bucket"},
     "search_docs": {"query": "leaky bucket"},
@@ -44,7 +46,8 @@ def test_every_reading_tool_reads_at_proposal(call_tool: CallTool, proposal: str
         answer = call_tool(tool, **fields, ref=proposal)
         assert not answer.is_error, (tool, answer.data)
         assert answer.data["commit"] == tip
-        assert "quotas" in str(answer.data)
+        if tool != "view_drift":  # no code of the section has changed
+            assert "quotas" in str(answer.data)
 
 
 def test_search_at_proposal_finds_text_missing_on_target(call_tool: CallTool, proposal: str) -> None:

@@ -32,7 +32,8 @@ def build_file_set(texts: Mapping[str, str | bytes]) -> FileSet:
 def build_validator(texts: Mapping[str, str | bytes], *rules: str) -> Validator:
     """Return a validator of files with these texts, with `rules` or with all enabled rules."""
     files = build_file_set(texts)
-    return Validator(files, RuleSelection(files.config.validation, frozenset(rules) if rules else None))
+    selection = RuleSelection(files.config.validation, frozenset(rules) if rules else None)
+    return Validator(files, selection).with_identifier_problems()
 
 
 def check_texts(texts: Mapping[str, str | bytes], *rules: str) -> list[Finding]:

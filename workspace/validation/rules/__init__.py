@@ -4,6 +4,7 @@ characters/                the rules on characters, each a file of its name
 derived_anchor.py          headings with two anchors
 drift.py                   documents and sections whose code changed after their text last did
 duplicate_anchor.py        explicit anchors and HTML ids that occur twice in a document
+duplicate_identifier.py    identifiers that are required at several places
 links/                     the rules on links, each a file of its name
 malformed_coverage.py      `covers` that names no file, every file, or something that is not a glob
 malformed_front_matter.py  front matter that is not read as its author intended
@@ -15,6 +16,7 @@ several_h1.py              level-1 headings in addition to the title
 skipped_level.py           headings more than one level below the heading before them
 taxonomy_limit.py          values of front matter by which searches cannot be filtered
 type_structure.py          documents that no longer have the sections of their type (`docs/templates.md`)
+unknown_identifier.py      identifiers that no document requires
 unknown_type.py            document types that the workspace does not have, or cannot read
 unreadable_document.py     documents that Docyard does not read: they have too many bytes, lines or blocks
 """
@@ -25,6 +27,7 @@ from workspace.validation.rules import (
     derived_anchor,
     drift,
     duplicate_anchor,
+    duplicate_identifier,
     malformed_coverage,
     malformed_front_matter,
     malformed_manifest,
@@ -35,6 +38,7 @@ from workspace.validation.rules import (
     skipped_level,
     taxonomy_limit,
     type_structure,
+    unknown_identifier,
     unknown_type,
     unreadable_document,
 )
@@ -62,6 +66,8 @@ RULES = tuple(
         malformed_task,
         malformed_coverage,
         drift,
+        unknown_identifier,
+        duplicate_identifier,
         malformed_front_matter,
         unknown_type,
         type_structure,
