@@ -203,11 +203,8 @@ def read_mentions(document: Document, pattern: re.Pattern[str]) -> tuple[Mention
 
     At one address, each identifier is returned once for its definitions' lines, its tasks and its text.
     """
-    from workspace.markdown.blocks import find_literal_lines
-
     lines = document.lines
-    text = document.data[lines.offset(0) :].decode("utf-8", "replace")
-    literal_lines = {line for start, end in find_literal_lines(text) for line in range(start, end)}
+    literal_lines = {line for start, end in document.outline.literal_lines for line in range(start, end)}
     definitions = _find_definitions(document, pattern)
     tasks = document.all_tasks
     task_starts = [task.start for task in tasks]

@@ -1,7 +1,4 @@
-"""The blocks of a text as a tree: paragraphs, fences, and list items with their contents.
-
-`find_literal_lines` returns the lines of code blocks and HTML blocks.
-"""
+"""The blocks of a text as a tree: paragraphs, fences, and list items with their contents."""
 
 from __future__ import annotations
 
@@ -116,15 +113,3 @@ def _find_end(data: bytes, starts: Sequence[int], line: int, stop: int) -> int:
     while stop > line + 1 and not data[starts[stop - 1] : starts[stop]].strip(BLANK):
         stop -= 1
     return starts[stop - 1] + len(data[starts[stop - 1] : starts[stop]].rstrip(b"\r\n"))
-
-
-_LITERAL_TYPES = ("fence", "code_block", "html_block")
-
-
-def find_literal_lines(text: str) -> list[tuple[int, int]]:
-    """Return the lines [line, end) of each code block and HTML block of a document, at any depth.
-
-    Raises LimitExceeded for a text of too many blocks.
-    """
-    tokens = read_blocks(text, is_document=True)
-    return [(token.map[0], token.map[1]) for token in tokens if token.type in _LITERAL_TYPES and token.map]

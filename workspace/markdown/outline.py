@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
+_LITERAL_TYPES = ("fence", "code_block", "html_block")
 _NESTED_HEADING_STARTS = (b" #", b"\t#", b">#")
 _LINE = rb"(?:\A|[\r\n])"
 _NESTED_HEADING = re.compile(_LINE + rb"[ \t>*+\-0-9.)]+#{1,6}(?=[ \t\r\n]|\Z)")
@@ -51,13 +52,15 @@ class BlockOutline:
     """The blocks that define a document's structure, in order.
 
     `front_matter_lines` counts the lines of the front matter with both marks; it is 0 without front matter.
-    `depth` is the deepest nesting of list items and quotations.
+    `depth` is the deepest nesting of list items and quotations. `literal_lines` are the lines [line, end) of
+    each code block and HTML block, at any depth.
     """
 
     front_matter_lines: int
     headings: tuple[Heading, ...]
     items: tuple[ListItem, ...]
     depth: int = 0
+    literal_lines: tuple[tuple[int, int], ...] = ()
 
 
 def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -> BlockOutline:
@@ -73,7 +76,11 @@ def read_outline(text: str, *, is_document: bool = False, first_line: int = 0) -
         (token.map[1] for token in tokens if token.type == "front_matter" and token.map), 0
     )
     items, depth = _list_items(tokens)
-    return BlockOutline(front_matter_lines, tuple(_list_headings(tokens, max_depth=0)), items, depth)
+    literal_lines = tuple(
+        (token.map[0], token.map[1]) for token in tokens if token.type in _LITERAL_TYPES and token.map
+    )
+    headings = tuple(_list_headings(tokens, max_depth=0))
+    return BlockOutline(front_matter_lines, headings, items, depth, literal_lines)
 
 
 def read_all_headings(text: str) -> list[Heading]:

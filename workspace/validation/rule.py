@@ -84,11 +84,8 @@ class RuleContext:
     @cached_property
     def _literal_ranges(self) -> list[tuple[int, int]]:
         """The byte ranges [start, end) of code blocks and HTML blocks, in order."""
-        from workspace.markdown.blocks import find_literal_lines
-
         lines = self.document.lines
-        text = self.data[lines.offset(0) :].decode("utf-8", "replace")
-        return [(lines.offset(line), lines.offset(end)) for line, end in find_literal_lines(text)]
+        return [(lines.offset(line), lines.offset(end)) for line, end in self.document.outline.literal_lines]
 
     @property
     def parsed_links(self) -> LinksAndNames:
