@@ -11,6 +11,7 @@ library/         the pages of a workspace
 live.py          server-sent events for open pages
 not_found.py     the page for an unknown URL
 page_request.py  a request for a page, with its index, snapshot and caller
+planning/        the pages of tasks, drift and traces
 proposals/       the pages of proposals
 routes.py        the routes of all pages
 site.py          the pages of one server, and their shared state

@@ -53,6 +53,12 @@ class PageRequest:
         """Return the requested ref; None for the tip of the served branch."""
         return self.query.get("ref", "").strip() or None
 
+    @property
+    def page_number(self) -> int:
+        """Return the requested page of a list, from 1; the text may be invalid, which means page 1."""
+        text = self.query.get("page", "")
+        return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
+
     @cached_property
     def snapshot(self) -> Snapshot:
         """Return the requested commit. Raises the errors of `Workspace.at`."""

@@ -18,11 +18,13 @@ def build_routes(site: Site) -> list[BaseRoute]:
     """Return the routes of all pages."""
     from docyard.web.documents.routes import build_document_routes
     from docyard.web.library.library import build_library_routes
+    from docyard.web.planning.routes import build_planning_routes
     from docyard.web.proposals.routes import build_proposal_routes
 
     return [
         Route("/static/{name}", serve_static_file),
         *build_library_routes(site),
         *build_document_routes(site),
+        *build_planning_routes(site),
         *build_proposal_routes(site),
     ]

@@ -75,6 +75,18 @@ class PageUrls(NamedTuple):
         """Return the URL of a proposal, or of a part: "changes", "conflicts", or the action of a form."""
         return add_query(f"/proposals/{quote(id, safe='')}" + (f"/{part}" if part else ""), **values)
 
+    def tasks(self, **values: str | int | None) -> str:
+        """Return the URL of the tasks."""
+        return add_query("/tasks", **{"ref": self.ref, **values})
+
+    def drift(self, **values: str | int | None) -> str:
+        """Return the URL of the sections whose code changed later."""
+        return add_query("/drift", **{"ref": self.ref, **values})
+
+    def trace(self, id: str = "", **values: str | int | None) -> str:
+        """Return the URL of the matrix of traces, or of one identifier."""
+        return add_query("/trace" + (f"/{quote(id, safe='')}" if id else ""), **{"ref": self.ref, **values})
+
     def at(self, ref: str | None) -> PageUrls:
         """Return the URLs at another ref; None is the tip of the served branch."""
         return PageUrls(ref)

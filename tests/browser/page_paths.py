@@ -25,6 +25,11 @@ def build_page_paths(sample_site: SampleSite) -> dict[str, str]:
         "changes": f"{retries_url}/changes",
         "changes-inline": f"{retries_url}/changes?view=inline",
         "conflicts": f"{limits_url}/conflicts",
+        "tasks": "/tasks",
+        "tasks-list": "/tasks?view=list",
+        "drift": "/drift",
+        "trace": "/trace",
+        "trace-one": "/trace/REQ-2",
         "sign-in": "/login",
         "not-found": "/doc/api/traking.md",
     }

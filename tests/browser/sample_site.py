@@ -22,6 +22,12 @@ from workspace.workspace import Workspace
 
 DOCUMENTS_FOLDER = Path(__file__).with_name("workspace")
 RULES = '[[protect]]\npaths = ["api/**"]\napprovers = ["ana", "ben"]\n'
+CODE = {
+    "services/windows/van.py": "STOPS = 1\n",
+    "services/windows/hour.py": "HOURS = 1\n",
+    "services/webhooks.py": "RETRY_DAYS = 1\n",
+    "tests/test_page.py": "def test_req_1_needs_no_account(): ...\n\ndef test_req_3_is_retried(): ...\n",
+}
 _PEOPLE = {"Mira": "Mira Holt <mira@harbor.example>", "Jonas": "Jonas Berg <jonas@harbor.example>"}
 _FIRST_DAY_S = 1_788_250_000  # seconds since 1970: the first day of the history, in September 2026
 _DAY_S = 86_400
@@ -48,6 +54,7 @@ def read_documents() -> dict[str, str | bytes]:
         **files,
         "product/within-the-hour.png": draw_chart(monthly_percentages, lowest=80, highest=97),
         "docyard.toml": RULES,
+        **CODE,
     }
 
 
@@ -86,6 +93,14 @@ def create_repository(folder: Path) -> Repo:
         "Jonas",
         16,
     )
+    _commit(
+        repo,
+        {"services/windows/van.py": "STOPS = 2\n", "services/windows/hour.py": "HOURS = 2\n"},
+        "Compute windows from two stops",
+        "Jonas",
+        17,
+    )
+    _commit(repo, {"services/windows/van.py": "STOPS = 3\n"}, "Count the last stop, too", "Mira", 18)
     return repo
 
 

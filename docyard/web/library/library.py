@@ -146,7 +146,7 @@ def render_library(request: PageRequest) -> Response:
         folder = check_path(folder)
     snapshot = request.snapshot
     has_open_task_filter = request.query.get("tasks") == "open"
-    page = _parse_page_number(request.query.get("page", ""))
+    page = request.page_number
     if not snapshot.documents and not folder:
         return request.page("library.html", **_build_location(request, folder), **_build_empty_variables())
     contents = list_folder(snapshot, folder)
@@ -224,11 +224,6 @@ def _build_empty_variables() -> Mapping[str, Any]:
 def _has_commits(request: PageRequest) -> bool:
     """Return True if the snapshot has a history, which an artifact does not have."""
     return request.snapshot.commit is not None and request.workspace.branch is not None
-
-
-def _parse_page_number(text: str) -> int:
-    """Return the requested page number, from 1; the text may be invalid, which means page 1."""
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
 def _filter_by_open_tasks(request: PageRequest, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:

@@ -52,7 +52,7 @@ def render_proposals_page(request: PageRequest) -> Response:
     all_proposals = request.proposals
     selected_proposals = select_by_state(all_proposals, state)
     last_page = max(1, -(-len(selected_proposals) // PROPOSALS_PER_PAGE))
-    page = min(max(1, _parse_page_number(request.query.get("page", ""))), last_page)
+    page = min(request.page_number, last_page)
     entries = [
         _build_entry(request, proposal)
         for proposal in selected_proposals[(page - 1) * PROPOSALS_PER_PAGE : page * PROPOSALS_PER_PAGE]
@@ -106,7 +106,3 @@ def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
         tuple(dict.fromkeys(approvers)),
         tuple(dict.fromkeys(requesters)),
     )
-
-
-def _parse_page_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1

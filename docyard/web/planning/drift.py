@@ -1,0 +1,70 @@
+"""The page of drift: sections whose code changed after their text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools.planning.view_drift import describe_gaps
+from workspace.history.commits import describe_commit
+from workspace.history.drift import list_changed_files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.responses import Response
+
+    from docyard.web.page_request import PageRequest
+    from workspace.history.commits import CommitInfo
+    from workspace.history.drift import Drift
+
+SECTIONS_PER_PAGE = 30
+"""The number of sections on one page."""
+
+_MAX_COMMITS = 5
+_MAX_FILES = 4
+
+
+class ChangeRow(NamedTuple):
+    """A commit that changed covered files, and the first of these files."""
+
+    info: CommitInfo
+    files: Sequence[str]
+    more_files: int
+
+
+class DriftRow(NamedTuple):
+    """A section with drift, and its newest commits."""
+
+    drift: Drift
+    changes: Sequence[ChangeRow]
+    more_commits: int
+
+
+def render_drift_page(request: PageRequest) -> Response:
+    """Return a page of the sections with drift. Raises NoHistory for an artifact."""
+    snapshot = request.snapshot
+    report = request.workspace.drift_finder().find(snapshot)
+    last_page = max(1, -(-len(report.drifts) // SECTIONS_PER_PAGE))
+    page = min(request.page_number, last_page)
+    first = (page - 1) * SECTIONS_PER_PAGE
+    rows = [_build_row(request, drift) for drift in report.drifts[first : first + SECTIONS_PER_PAGE]]
+    return request.page(
+        "drift.html",
+        rows=rows,
+        total=len(report.drifts),
+        covered_count=report.covered_count,
+        gaps=describe_gaps(report),
+        page_number=page,
+        last_page=last_page,
+        has_history=True,
+    )
+
+
+def _build_row(request: PageRequest, drift: Drift) -> DriftRow:
+    git = request.snapshot.git
+    changes: list[ChangeRow] = []
+    for change in drift.changes[:_MAX_COMMITS]:
+        files = list(list_changed_files(git, drift, change))
+        info = describe_commit(git.commit(change.commit))
+        changes.append(ChangeRow(info, files[:_MAX_FILES], max(0, len(files) - _MAX_FILES)))
+    return DriftRow(drift, changes, max(0, len(drift.changes) - _MAX_COMMITS))
