@@ -29,6 +29,7 @@ source_workspace.py  one ref, or one folder at this ref, read as a documentation
 sync/                synchronization with a remote: fetch, merge and push of branches and proposals
 task_graph.py        the tasks of a commit, and what each of them waits for
 texts/               texts of any kind for the reading tools: their outline and their parts by name
+trace.py             where identifiers such as `REQ-12` are required, designed, tasked, done and tested
 validation/          validation of the Markdown of a workspace
 workspace.py         the workspace: one branch of a repository, read as snapshots and written in batches
 writing/             writes: the operations of a call, planned on the tip, and published as one commit

@@ -39,10 +39,10 @@ def update_links_of_step(
     after: Overlay,
     inbound_links: InboundLinkFinder | None,
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
-    """Update the links in `after`, which is the result of an operation on `before`.
+    """Update the links and the dependencies of tasks in `after`, the result of an operation on `before`.
 
-    Return the outcome with fields and hints about the links, and pairs of documents before and after. The
-    pairs are the documents that were moved, or whose links were changed.
+    Return the outcome with fields and hints about them, and pairs of documents before and after. The pairs
+    are the documents that were moved, or whose links or dependencies were changed.
     """
     offset_map = outcome.offset_map
     if offset_map is None:
@@ -51,6 +51,7 @@ def update_links_of_step(
     from workspace.links.inbound_links import InboundLinkScanner
     from workspace.links.updates import update_links
     from workspace.links.warnings import find_link_warnings
+    from workspace.writing.dependency_updates import update_dependencies
 
     warnings = find_link_warnings(before, after, offset_map)
     moved_documents = [
@@ -59,14 +60,20 @@ def update_links_of_step(
         if new_path is not None and new_path != path
     ]
     updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())
+    dependency_updates = update_dependencies(before, after, offset_map)
     result = {**outcome.result, **_summarize_updates(updates, reports_zero=operation.reports_links)}
+    if dependency_updates.counts:
+        result["dependencies_rewritten"] = sum(dependency_updates.counts.values())
     if updates.new_anchors:
         anchors = result.get("anchors_added")
         result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.new_anchors]
     hints = (*outcome.hints, *_list_hints(updates))
+    if dependency_updates.lost_references:
+        hints += (f"tasks depend on removed tasks: {_format_names(dependency_updates.lost_references)}",)
     return replace(outcome, result=result, hints=hints, link_warnings=warnings), (
         *moved_documents,
         *updates.revised_documents,
+        *dependency_updates.revised_documents,
     )
 
 
