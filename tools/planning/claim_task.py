@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from index.storage.keys import load_user_key
-from tools.arguments import (
-    WITHOUT_DEFAULT,
-    Arguments,
-    Boolean,
-    Integer,
-    read_arguments,
-    select_requested_fields,
-)
+from tools.arguments import Arguments, Boolean, Integer, read_arguments, select_requested_fields
 from tools.examples import correct_task
 from tools.retries import make_request
 from tools.task_progress import resolve_task_target
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import select_example_arguments, update_index_after_commit
+from workspace.config.tables import MAX_CLAIM_HOURS
 from workspace.errors import WorkspaceError
 from workspace.policy.protection import Protected
 
@@ -29,9 +23,6 @@ if TYPE_CHECKING:
 
     from tools.tool import CallArguments, Context, Data
     from workspace.writing.plan import Plan
-
-DEFAULT_HOURS = 24
-MAX_HOURS = 7 * 24
 
 
 class ClaimTaskArguments(Arguments):
@@ -42,9 +33,7 @@ class ClaimTaskArguments(Arguments):
     name: str | None = Field(None, description="Of the claimant; default: the client's")
     action: Literal["claim", "renew", "release"] = Field("claim", description="With the claim")
     secret: str | None = Field(None, description="Of the claim, to renew or release it")
-    hours: Integer = Field(
-        DEFAULT_HOURS, ge=1, le=MAX_HOURS, description="Until it expires", json_schema_extra=WITHOUT_DEFAULT
-    )
+    hours: Integer | None = Field(None, ge=1, le=MAX_CLAIM_HOURS, description="Until it expires; default: 24")
     dry_run: Boolean = False
     idempotency_key: str | None = None
 
@@ -57,7 +46,7 @@ class ClaimProtected(WorkspaceError):
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "claim": f"Call with {{file, slug, name?, hours?}}; hours: 1 to {MAX_HOURS}, default {DEFAULT_HOURS}",
+        "claim": f"Call with {{file, slug, name?, hours?}}; hours: 1 to {MAX_CLAIM_HOURS}",
         "renew": 'Call with {file, slug, action: "renew", secret, hours?}; the answer has a new secret',
         "release": 'Call with {file, slug, action: "release", secret}',
     }
@@ -78,12 +67,13 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(ClaimTaskArguments, arguments)
     file, slug = resolve_task_target(context, request.file, request.slug)
     time, key = datetime.now(UTC), load_user_key()
+    hours = request.hours or context.snapshot().config.tasks.claim_hours
     operation = ClaimTask(
         file=file,
         slug=slug,
         action=ClaimAction(request.action),
         time=time,
-        until=(time + timedelta(hours=request.hours)).replace(second=0, microsecond=0),
+        until=(time + timedelta(hours=hours)).replace(second=0, microsecond=0),
         claimant=request.name or context.client,
         secret=request.secret or "",
         key=key,

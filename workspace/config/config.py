@@ -22,6 +22,7 @@ from workspace.config.tables import (
     LinkRules,
     Protection,
     RemoteSettings,
+    TaskSettings,
     TraceSettings,
     Validation,
     check_protection_tables,
@@ -185,6 +186,7 @@ class WorkspaceConfig(_Settings):
     links: LinkRules = LinkRules.model_construct()
     remote: RemoteSettings = RemoteSettings.model_construct()
     forge: ForgeSettings | None = None
+    tasks: TaskSettings = TaskSettings.model_construct()
     trace: TraceSettings = TraceSettings.model_construct()
     protect: Annotated[tuple[Protection, ...], BeforeValidator(check_protection_tables)] = ()
     # The field has an alias, because pydantic models already have a method `validate`.

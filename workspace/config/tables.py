@@ -3,6 +3,7 @@
 `[[protect]]`: documents that change only by a proposal.
 `[remote]`: the synchronization with a remote.
 `[forge]`: pull requests for proposals on a forge.
+`[tasks]`: how long a claim of a task is valid.
 `[trace]`: identifiers of requirements, and where they are designed and tested.
 `[validate]`: the levels of validation rules:
 
@@ -305,6 +306,18 @@ class ForgeSettings(BaseModel):
                 "DOCYARD_FORGE_URL"
             )
         return value
+
+
+MAX_CLAIM_HOURS = 7 * 24
+"""The maximum number of hours after which a claim of a task expires."""
+
+
+class TaskSettings(BaseModel):
+    """Settings of tasks: the number of hours after which a claim expires, unless the claim sets another."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    claim_hours: int = Field(default=24, ge=1, le=MAX_CLAIM_HOURS, strict=True)
 
 
 IDENTIFIER_PREFIX = re.compile("[A-Z][A-Z0-9]{0,15}(?:-[A-Z][A-Z0-9]{0,15}){0,3}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tools.dispatcher import ToolDispatcher
+from workspace.document.tasks import Claim
 from workspace.workspace import Workspace
 
 
@@ -78,6 +80,13 @@ def test_dry_run_claims_nothing(call_tool: CallTool, repo: Repo) -> None:
     assert data["dry_run"] is True
     assert "secret" not in data
     assert repo.head() == before
+
+
+def test_settings_choose_the_hours_of_a_claim(call_tool: CallTool, repo: Repo) -> None:
+    repo.commit({"docyard.toml": "[tasks]\nclaim_hours = 2\n"})
+    until = Claim.parse(claim(call_tool)["claimed_by"]).until
+    assert until is not None
+    assert timedelta(hours=1.9) < until - datetime.now(UTC) < timedelta(hours=2)
 
 
 def test_secret_of_another_task_proves_nothing(call_tool: CallTool) -> None:
