@@ -299,6 +299,12 @@ def _compute_medians(runs: Sequence[Results]) -> Results:
     return {key: median(run[key] for run in runs) for key in runs[0]}
 
 
+def _measure_planning(bench: BenchmarkContext) -> Results:
+    folder = bench.home / "planning"
+    folder.mkdir()
+    return {"planning": measure("documents.planning", bench.home, folder=folder)}
+
+
 def _measure_git(bench: BenchmarkContext) -> Results:
     return {"git": measure("git.commits", bench.home, folder=bench.home, count=EDIT_COUNT)}
 
@@ -331,6 +337,7 @@ STAGES: Mapping[str, tuple[str, Callable[[BenchmarkContext], Results]]] = {
     "links": ("The link graph", _measure_links),
     "fast_readers": ("Fast readers", _measure_fast_readers),
     "artifact": ("Artifacts", _measure_artifact),
+    "planning": ("Tasks, drift and traces", _measure_planning),
     "git": ("Commits among 100,000 files", _measure_git),
     "checkout": ("A work tree of 10,000 files", _measure_checkout),
 }

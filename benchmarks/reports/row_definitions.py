@@ -269,6 +269,35 @@ LINKS = (
 )
 
 
+PLANNING = (
+    RowDefinition(
+        "list_tasks, 1,500 documents with 5,000 tasks, p50",
+        "ms",
+        make_value_reader("planning", "tasks", "p50_ms"),
+        (20.0, 20.0),
+        ReferenceMeasurement.CALL,
+    ),
+    RowDefinition(
+        "  directly after a commit, p50", "ms", make_value_reader("planning", "tasks_after_commit", "p50_ms")
+    ),
+    RowDefinition("  first call", "s", make_value_reader("planning", "first_tasks_s")),
+    RowDefinition(
+        "view_drift, 10,000 commits, first call",
+        "s",
+        make_value_reader("planning", "first_drift_s"),
+        (1.0, 1.0),
+        ReferenceMeasurement.CALL,
+    ),
+    RowDefinition(
+        "view_trace, 1,000 identifiers, first call",
+        "s",
+        make_value_reader("planning", "first_trace_s"),
+        (1.0, 1.0),
+        ReferenceMeasurement.CALL,
+    ),
+)
+
+
 def _make_ratio_without_reader(reader: str, key: str) -> ValueReader:
     return make_ratio_reader(
         make_value_reader("fast_readers", reader, key), make_value_reader("fast_readers", "all_readers", key)
@@ -485,6 +514,7 @@ GROUPS = {
     "Building": BUILDING,
     "Edits": EDITS,
     "Links": LINKS,
+    "Planning": PLANNING,
     "Fast readers": FAST_READERS,
     "Serving": SERVING,
     "Many sources": SOURCES,

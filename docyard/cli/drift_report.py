@@ -11,13 +11,12 @@ from docyard.wording import format_count, shorten_id
 from tools.errors import escape_invisible
 from workspace.diff.formats import escape_markdown, format_code_span
 from workspace.history.commits import describe_commit
-from workspace.history.drift import list_changed_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.git.reader import GitReader
-    from workspace.history.drift import Drift
+    from workspace.history.drift import Drift, DriftFinder
 
 _MAX_LISTED_FILES = 3
 _MAX_READ_CHANGES = 100
@@ -25,13 +24,19 @@ _MAX_MARKDOWN_SECTIONS = 50
 
 
 def print_drifts(
-    git: GitReader, drifts: Sequence[Drift], covered_count: int, max_commits: int, *, is_range: bool
+    finder: DriftFinder,
+    git: GitReader,
+    drifts: Sequence[Drift],
+    covered_count: int,
+    max_commits: int,
+    *,
+    is_range: bool,
 ) -> None:
     """Print each section with its later commits; with `is_range`, with the files that changed."""
     for drift in drifts:
         click.echo(escape_invisible(f"{drift.address}  {drift.title}"))
         if is_range:
-            click.echo(f"  {escape_invisible(_format_files(git, drift))}")
+            click.echo(f"  {escape_invisible(_format_files(finder, drift))}")
             continue
         for change in drift.changes[:max_commits]:
             info = describe_commit(git.commit(change.commit))
@@ -45,7 +50,7 @@ def print_drifts(
         click.echo(f"No drift in {format_count(covered_count, 'covered section')}.")
 
 
-def format_markdown(git: GitReader, drifts: Sequence[Drift], *, is_range: bool) -> str:
+def format_markdown(finder: DriftFinder, drifts: Sequence[Drift], *, is_range: bool) -> str:
     """Return a list of sections and their changed code; an empty text without a drift."""
     if not drifts:
         return ""
@@ -57,26 +62,26 @@ def format_markdown(git: GitReader, drifts: Sequence[Drift], *, is_range: bool) 
     lines = ["### Sections that describe changed code", "", reason, ""]
     for drift in drifts[:_MAX_MARKDOWN_SECTIONS]:
         heading = f"{escape_markdown(drift.title)} ({format_code_span(drift.address)})"
-        lines.append(f"- {heading}: {_format_files(git, drift, as_markdown=True)}")
+        lines.append(f"- {heading}: {_format_files(finder, drift, as_markdown=True)}")
     if len(drifts) > _MAX_MARKDOWN_SECTIONS:
         lines += ["", f"And {len(drifts) - _MAX_MARKDOWN_SECTIONS:,} more: `docyard drift`."]
     return escape_invisible("\n".join(lines) + "\n")
 
 
-def _format_files(git: GitReader, drift: Drift, *, as_markdown: bool = False) -> str:
+def _format_files(finder: DriftFinder, drift: Drift, *, as_markdown: bool = False) -> str:
     """Return the files that changed since the text, some of them by name."""
-    files = _list_files(git, drift)
+    files = _list_files(finder, drift)
     names = [format_code_span(file) if as_markdown else file for file in islice(files, _MAX_LISTED_FILES)]
     more = f" and {format_count(len(files) - len(names), 'more file')}" if len(files) > len(names) else ""
     return f"{', '.join(names)}{more}"
 
 
-def _list_files(git: GitReader, drift: Drift) -> Sequence[str]:
+def _list_files(finder: DriftFinder, drift: Drift) -> Sequence[str]:
     """Return the covered files of the newest 100 changes, each once, the last changed first."""
     return list(
         dict.fromkeys(
             file
             for change in drift.changes[:_MAX_READ_CHANGES]
-            for file in list_changed_files(git, drift, change)
+            for file in finder.list_changed_files(drift, change)
         )
     )

@@ -52,6 +52,13 @@ def make_complete_results() -> dict[str, Any]:
             "start_s": 1.5,
             "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
         },
+        "planning": {
+            "tasks": times,
+            "tasks_after_commit": times,
+            "first_tasks_s": 0.1,
+            "first_drift_s": 0.5,
+            "first_trace_s": 0.5,
+        },
         "vectors": {
             "words": times,
             "hybrid": times,

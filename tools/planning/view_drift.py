@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tools.tool import CallArguments, Context
     from workspace.git.reader import GitReader
-    from workspace.history.drift import CodeChange, Drift, DriftReport
+    from workspace.history.drift import CodeChange, Drift, DriftFinder, DriftReport
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -65,11 +65,12 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     snapshot = read_context.snapshot
     folder = normalize_folder(request.path)
     paths = frozenset(list_paths(snapshot, folder))
-    report = context.workspace.drift_finder().find(snapshot, context.progress)
+    finder = context.workspace.drift_finder()
+    report = finder.find(snapshot, context.progress)
     drifts = [drift for drift in report.drifts if drift.path in paths]
     page = build_list_page(
         drifts,
-        lambda drift: describe_drift(snapshot.git, drift, request.commits),
+        lambda drift: describe_drift(finder, snapshot.git, drift, request.commits),
         cursor=request.cursor,
         version=snapshot.commit,
         criteria=["drift", folder],
@@ -90,7 +91,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return Answer(data)
 
 
-def describe_drift(git: GitReader, drift: Drift, max_changes: int) -> Data:
+def describe_drift(finder: DriftFinder, git: GitReader, drift: Drift, max_changes: int) -> Data:
     """Return a section, its covered files, and its newest changes, at most `max_changes`."""
     return {
         "file": drift.path,
@@ -98,19 +99,18 @@ def describe_drift(git: GitReader, drift: Drift, max_changes: int) -> Data:
         "title": drift.title,
         "covers": list(drift.coverage.globs),
         "text_commit": drift.text_commit,
-        "changes": [_describe_change(git, drift, change) for change in drift.changes[:max_changes]],
+        "changes": [_describe_change(finder, git, drift, change) for change in drift.changes[:max_changes]],
         "changes_total": len(drift.changes),
     }
 
 
-def _describe_change(git: GitReader, drift: Drift, change: CodeChange) -> Data:
+def _describe_change(finder: DriftFinder, git: GitReader, drift: Drift, change: CodeChange) -> Data:
     from tools.errors import escape_invisible
     from tools.history.descriptions import describe_commit
     from workspace.history.commits import describe_commit as read_commit
-    from workspace.history.drift import list_changed_files
 
     commit = describe_commit(read_commit(git.commit(change.commit)))
-    files = list(list_changed_files(git, drift, change))
+    files = list(finder.list_changed_files(drift, change))
     data: Data = {
         "commit": change.commit,
         **{name: commit[name] for name in ("by", "date", "subject")},

@@ -78,12 +78,13 @@ def diff_trees(
     source: TreeSource,
     old: str | None,
     new: str | None,
-    may_contain: Callable[[str], bool] = lambda folder: True,
+    expands: Callable[[str], bool] = lambda folder: True,
 ) -> Iterator[TreeChange]:
     """Yield the paths at which two trees differ, with folders expanded; None means an empty tree.
 
     Only folders whose ids differ are read, so the cost depends on the change, not on the size of the trees.
-    Folders for which `may_contain` returns False are skipped; it gets the path with a final slash.
+    `expands` gets the path of a folder with a final slash; if it returns False, this path is yielded instead
+    of those below it.
     """
     stack = [("", old, new)] if old != new else []
     while stack:
@@ -100,8 +101,12 @@ def diff_trees(
                 old_entry.id if old_entry and old_entry.is_tree else None,
                 new_entry.id if new_entry and new_entry.is_tree else None,
             )
-            if tree_ids[0] != tree_ids[1] and may_contain(folder := f"{prefix}{name}/"):
-                folders.append((folder, *tree_ids))
+            if tree_ids[0] != tree_ids[1]:
+                folder = f"{prefix}{name}/"
+                if expands(folder):
+                    folders.append((folder, *tree_ids))
+                else:
+                    yield TreeChange(folder, old_entry, new_entry)
             files = (
                 old_entry if old_entry and not old_entry.is_tree else None,
                 new_entry if new_entry and not new_entry.is_tree else None,

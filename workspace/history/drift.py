@@ -112,6 +112,14 @@ class DriftFinder:
         drifts = [text.make_drift(None) for text in search.texts.values()]
         return _make_report(drifts, covered_count, unreadable_paths, is_complete=True)
 
+    def list_changed_files(self, drift: Drift, change: CodeChange) -> Iterator[str]:
+        """Yield the covered files that a commit changed, in order. Raises DamagedRepository."""
+        folders = _CoveredFolders([drift.coverage])
+        for difference in diff_trees(self._graph, change.parent_tree, change.tree, folders.may_contain):
+            path = difference.path
+            if not path.endswith("/") and path != drift.path and drift.coverage.matches(path):
+                yield path
+
     def _find_in_history(self, snapshot: Snapshot, tip: str, progress: Progress | None) -> DriftReport:
         search, unreadable_paths = self._start_search(snapshot, progress)
         covered_count = len(search.texts)
@@ -151,14 +159,6 @@ def _make_report(
     found = [drift for drift in drifts if drift.changes]
     found.sort(key=lambda drift: (drift.path, drift.section.position if drift.section else -1))
     return DriftReport(tuple(found), covered_count, unreadable_paths, is_complete)
-
-
-def list_changed_files(git: GitReader, drift: Drift, change: CodeChange) -> Iterator[str]:
-    """Yield the covered files that a commit changed, in order."""
-    folders = _CoveredFolders([drift.coverage])
-    for difference in diff_trees(git, change.parent_tree, change.tree, folders.may_contain):
-        if difference.path != drift.path and drift.coverage.matches(difference.path):
-            yield difference.path
 
 
 def normalize_text(text: bytes) -> bytes:
@@ -230,7 +230,7 @@ class _Search:
 
     def visit(self, change: CodeChange) -> list[_CoveredText]:
         """Add a commit to the texts whose files it changed; remove and return the texts that it changed."""
-        differences = diff_trees(self._graph, change.parent_tree, change.tree, self._folders.may_contain)
+        differences = diff_trees(self._graph, change.parent_tree, change.tree, self._folders.expands)
         paths = [difference.path for difference in differences]
         closed_texts = self._close_changed_texts(change, paths)
         covering_texts = {
@@ -288,11 +288,13 @@ class _CoveredFolders:
     """The folders that may contain some paths, or files that some globs match."""
 
     def __init__(self, coverages: Iterable[Coverage], paths: Iterable[str] = ()) -> None:
-        folders = {find_literal_folder(glob) for coverage in coverages for glob in coverage.valid_globs}
-        self._roots = tuple(folders)
+        globs = {glob for coverage in coverages for glob in coverage.valid_globs}
+        folders = {glob: find_literal_folder(glob) for glob in globs}
+        self._roots = tuple(set(folders.values()))
+        self._expanded_roots = tuple({folders[glob] for glob in globs if not _covers_folder(glob)})
         self._parents = {
             f"{path[:position]}/"
-            for path in [*paths, *folders]
+            for path in [*paths, *(folder.rstrip("/") for folder in self._roots)]
             for position, character in enumerate(path)
             if character == "/"
         }
@@ -300,3 +302,12 @@ class _CoveredFolders:
     def may_contain(self, folder: str) -> bool:
         """Return True for a folder, with its final slash, that may contain one of the files."""
         return folder in self._parents or folder.startswith(self._roots)
+
+    def expands(self, folder: str) -> bool:
+        """Return True unless each glob matches all files of a folder, or none, and it contains no path."""
+        return folder in self._parents or folder.startswith(self._expanded_roots)
+
+
+def _covers_folder(glob: str) -> bool:
+    """Return True if a glob matches all files below its literal folder."""
+    return glob.rstrip("/*") == find_literal_folder(glob).rstrip("/")

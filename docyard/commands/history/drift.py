@@ -95,24 +95,25 @@ def command(
         snapshot, report = _find_drifts(workspace, ref, since, progress)
     paths = frozenset(list_paths(snapshot, normalize_folder(folder)))
     drifts = [drift for drift in report.drifts if drift.path in paths]
+    finder, is_range = workspace.drift_finder(), since is not None
     for gap in describe_gaps(report):
         click.echo(gap, err=True)
     if as_json:
         console.print_json(
             {
-                "drift": [describe_drift(snapshot.git, drift, max_commits) for drift in drifts],
+                "drift": [describe_drift(finder, snapshot.git, drift, max_commits) for drift in drifts],
                 "covered": report.covered_count,
                 "complete": report.is_complete,
                 "commit": snapshot.commit,
             }
         )
     elif pull_request is not None:
-        text = format_markdown(snapshot.git, drifts, is_range=since is not None)
+        text = format_markdown(finder, drifts, is_range=is_range)
         click.echo(_publish_comment(workspace, forge_kind, pull_request, text))
     elif markdown:
-        click.echo(format_markdown(snapshot.git, drifts, is_range=since is not None), nl=False)
+        click.echo(format_markdown(finder, drifts, is_range=is_range), nl=False)
     else:
-        print_drifts(snapshot.git, drifts, report.covered_count, max_commits, is_range=since is not None)
+        print_drifts(finder, snapshot.git, drifts, report.covered_count, max_commits, is_range=is_range)
     return Exit.PROBLEMS if report.unreadable_paths else Exit.DONE
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools.planning.view_drift import describe_gaps
 from workspace.history.commits import describe_commit
-from workspace.history.drift import list_changed_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +60,10 @@ def render_drift_page(request: PageRequest) -> Response:
 
 
 def _build_row(request: PageRequest, drift: Drift) -> DriftRow:
-    git = request.snapshot.git
+    finder, git = request.workspace.drift_finder(), request.snapshot.git
     changes: list[ChangeRow] = []
     for change in drift.changes[:_MAX_COMMITS]:
-        files = list(list_changed_files(git, drift, change))
+        files = list(finder.list_changed_files(drift, change))
         info = describe_commit(git.commit(change.commit))
         changes.append(ChangeRow(info, files[:_MAX_FILES], max(0, len(files) - _MAX_FILES)))
     return DriftRow(drift, changes, max(0, len(drift.changes) - _MAX_COMMITS))

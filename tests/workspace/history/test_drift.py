@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.repositories import Repo, create_repository
 from workspace.git.reader import GitReader
-from workspace.history.drift import DriftFinder, DriftReport, list_changed_files
+from workspace.history.drift import DriftFinder, DriftReport
 from workspace.snapshot.snapshot import Snapshot
 
 GUIDE = """# Guide
@@ -72,8 +72,8 @@ def test_later_commits_of_covered_files_are_listed_newest_first(repo: Repo) -> N
     [drift] = find_drifts(repo).drifts
     assert [change.commit for change in drift.changes] == [second, first]
     assert (drift.address, drift.title, drift.text_commit) == ("docs/guide.md#login", "Login", text_commit)
-    git = GitReader(repo.path)
-    assert list(list_changed_files(git, drift, drift.changes[0])) == [
+    finder = DriftFinder(GitReader(repo.path))
+    assert list(finder.list_changed_files(drift, drift.changes[0])) == [
         "src/cookies.py",
         "src/login/new/deep.py",
     ]
@@ -185,7 +185,7 @@ def test_difference_of_two_commits_lists_unchanged_texts_of_changed_files(repo: 
     report = DriftFinder(git).find_between(base_snapshot, snapshot)
     assert [drift.address for drift in report.drifts] == ["docs/guide.md#login"]
     [change] = report.drifts[0].changes
-    files = list(list_changed_files(git, report.drifts[0], change))
+    files = list(DriftFinder(git).list_changed_files(report.drifts[0], change))
     assert files == ["src/cookies.py", "src/login/form.py"]
     repo.commit({"docs/guide.md": GUIDE.replace("The form.", "The new form.")})
     report = DriftFinder(git).find_between(base_snapshot, read_snapshot(repo, "HEAD"))
@@ -240,7 +240,8 @@ def build_files(path: str, counts: dict[str, int]) -> dict[str, str]:
         text = f"{text[:start]}{text[end:]}\n{text[start:end].rstrip()}\n"
     return {
         path: text,
-        "src/login/form.py": f"{counts['covered']}\n",
+        "src/login/form.py": f"{counts['covered'] // 2}\n",
+        "src/login/fields/name.py": f"{(counts['covered'] + 1) // 2}\n",
         "src/cookies.py": f"{counts['cookies']}\n",
         "src/other.py": f"{counts['uncovered']}\n",
     }
