@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools.errors import escape_invisible
 from tools.pages import read_list_cursor, write_list_cursor
-from tools.proposals.descriptions import describe_comment
+from tools.proposals.descriptions import describe_author, describe_comment, format_time
 from tools.tool import call
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Data
     from workspace.proposals.comments import LocatedThread
-    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.proposal import Proposal, Thread
 
 MAX_COMMENTS_BYTES = 40_000
 """The limit of a page of comments. A page is sent twice; 25,000 tokens are about 100,000 bytes."""
@@ -112,9 +112,22 @@ def describe_location(located_thread: LocatedThread) -> Data:
     return data
 
 
+def describe_resolution(thread: Thread) -> Data:
+    """Return who resolved a thread, and when; empty for an open thread."""
+    if thread.resolution is None:
+        return {}
+    author, time = thread.resolution
+    return {"resolved": {"author": describe_author(author), "time": format_time(time)}}
+
+
 def _describe_thread(located_thread: LocatedThread, proposal: str, max_bytes: int) -> Data:
-    comment, replies = located_thread.thread
-    data = {**describe_comment(comment, proposal), **describe_location(located_thread), "replies": []}
+    comment, replies, _ = located_thread.thread
+    data = {
+        **describe_comment(comment, proposal),
+        **describe_resolution(located_thread.thread),
+        **describe_location(located_thread),
+        "replies": [],
+    }
     if replies:
         reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
         data["replies"] = select_fitting_entries(reply_entries, max_bytes - measure_json_size(data))

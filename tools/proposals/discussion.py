@@ -9,6 +9,7 @@ from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.comments import (
     MAX_COMMENTS_BYTES,
     describe_location,
+    describe_resolution,
     read_comments_cursor,
     read_comments_page,
     select_fitting_entries,
@@ -17,8 +18,8 @@ from tools.proposals.comments import (
 from tools.proposals.descriptions import describe_comment, describe_proposal
 from tools.proposals.review_state import describe_review, find_void_approvals
 from tools.tool import Answer, Call, NextStep, call
-from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
+from workspace.proposals.answers import CommentNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 _MAX_TEXT_CHARACTERS = 10_000  # a character may have three bytes, and the page is sent twice
 _MAX_REPLIES_BYTES = 15_000  # in addition to the text of the comment
-
-
-class CommentNotFound(WorkspaceError):
-    """The proposal has no comment or review with this id. `candidates` are the nearest ids."""
-
-    code = "COMMENT_NOT_FOUND"
 
 
 def view_comments(
@@ -142,7 +137,7 @@ def _view_thread(
     cursor: str | None,
 ) -> Answer:
     """Return a comment with a page of its replies; later pages have only the beginning of its text."""
-    comment, replies = proposal.content.threads[thread_index]
+    comment, replies, _ = proposal.content.threads[thread_index]
     criteria = ["replies", proposal.id, comment.id]
     first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
     [located_thread] = (
@@ -158,6 +153,7 @@ def _view_thread(
     next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
     thread = {
         **comment_fields,
+        **describe_resolution(located_thread.thread),
         **describe_location(located_thread),
         "replies": reply_entries,
         "replies_total": len(replies),

@@ -169,7 +169,12 @@ def _render_comments(data: Data) -> Iterator[str]:
     yield f"\n## Comments ({total})\n"
     for thread in data["comments"]:
         yield f"\n- `{thread['comment']}` {_format_author(thread)}, {thread['time']}"
-        yield f"{_format_location(thread)}\n"
+        yield f"{_format_location(thread)}"
+        yield (
+            f", resolved by {_format_author(resolution)}\n"
+            if (resolution := thread.get("resolved"))
+            else "\n"
+        )
         if thread.get("quote"):
             yield f"\n{_quote(thread['quote'], '  > ')}\n"
         yield f"\n{_quote(thread['text'], '  ')}\n{_render_rest(thread.get('rest'), '  ')}"

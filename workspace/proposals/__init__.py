@@ -1,6 +1,7 @@
 """Proposals: branches that ask to be merged, with their discussion and approvals.
 
 actions/            the actions on a proposal: open, discuss, refresh, merge
+answers.py          answers to comments: replies and resolutions, in one batch
 approvals.py        the permission to approve a proposal, and its valid reviews
 change_requests.py  the change requests that a submission does not address
 comments.py         the current position of a comment's text: unchanged, moved, changed or removed

@@ -4,8 +4,8 @@ Files that are not events, and files beyond the quota, are skipped and counted. 
 only on the commits, not on earlier reads.
 
 An event comes after the events that it names: the last events that its writer had read, and the comment that
-it replies to. Other events are sorted by time, then by id. Time alone is not used, because a clock may be
-wrong. Ids of missing events are ignored.
+it replies to or resolves. Other events are sorted by time, then by id. Time alone is not used, because a
+clock may be wrong. Ids of missing events are ignored.
 
 A retry of a call creates the same event, except for values that are read from the branches.
 
@@ -42,6 +42,7 @@ from workspace.proposals.events import (
     InvalidEventText,
     Opened,
     Refreshed,
+    Resolved,
     ReviewDecision,
     Reviewed,
     Submitted,
@@ -93,6 +94,8 @@ def _list_predecessors(event: Event) -> tuple[str, ...]:
     body = event.body
     if isinstance(body, Commented) and body.reply_to is not None:
         return (*event.after, body.reply_to)
+    if isinstance(body, Resolved):
+        return (*event.after, body.thread)
     return event.after
 
 
@@ -205,8 +208,12 @@ def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
     return selected
 
 
-def check_quota(file_count: int, total_bytes: int, new_events: Sequence[tuple[Event, int]]) -> None:
+def check_quota(
+    subject: str, file_count: int, total_bytes: int, new_events: Sequence[tuple[Event, int]]
+) -> None:
     """Raise InvalidEventText if new events, with their bytes, exceed the quota of files and bytes.
+
+    `subject` names the proposal or the branch in the error.
 
     Comments, edits and long events may fill half of the quota, and events by clients three quarters. So a
     person can review or close the proposal in spite of a flood of either.
@@ -218,9 +225,9 @@ def check_quota(file_count: int, total_bytes: int, new_events: Sequence[tuple[Ev
         max_events, max_bytes = int(share * MAX_EVENTS), int(share * MAX_TOTAL_BYTES)
         if file_count > max_events or total_bytes > max_bytes:
             raise InvalidEventText(
-                f"the proposal '{event.proposal}' has reached the limit for {_EVENTS_BY_SHARE[share]}: "
+                f"{subject} has reached the limit for {_EVENTS_BY_SHARE[share]}: "
                 f"{max_events:,} events or {max_bytes // 1_000_000} MB in total",
-                fix="Shorten the text, or open a new proposal.",
+                fix="Shorten the text, or comment elsewhere, such as on a new proposal.",
                 field=event.body.kind,
             )
 
@@ -306,7 +313,7 @@ class Discussion:
 
     @cached_property
     def proposals(self) -> tuple[str, ...]:
-        """The sorted ids of the proposals with events."""
+        """The sorted ids of the proposals with events, and of the branches with comments on documents."""
         return tuple(sorted(self._trees_by_proposal)[:MAX_PROPOSALS])
 
     def events_of(self, proposal: str) -> ProposalEvents:

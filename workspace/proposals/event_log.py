@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workspace.git import trees
 from workspace.git.merge_bases import ShallowHistory
-from workspace.git.messages import format_commit_message
+from workspace.git.messages import PROPOSAL_TRAILER, format_commit_message
 from workspace.git.objects import FILE_MODE, Signature, TreeEntry
 from workspace.git.store import require_writable
 from workspace.git.tips import Tips
@@ -43,15 +43,16 @@ _MAX_READS = 20  # the maximum number of reads, if other writers append events d
 T = TypeVar("T")
 
 _EventFileChanges = dict[str, bytes | WholeEntry | None]
-_SUBJECT_BY_KIND = {
-    "opened": "Open proposal",
-    "edited": "Edit proposal",
-    "commented": "Comment on proposal",
-    "reviewed": "Review proposal",
-    "submitted": "Submit proposal",
-    "refreshed": "Refresh proposal",
-    "closed": "Close proposal",
-    "reopened": "Reopen proposal",
+_VERB_BY_KIND = {
+    "opened": "Open",
+    "edited": "Edit",
+    "commented": "Comment on",
+    "reviewed": "Review",
+    "submitted": "Submit",
+    "refreshed": "Refresh",
+    "closed": "Close",
+    "reopened": "Reopen",
+    "resolved": "Resolve or reopen a comment on",
 }
 
 
@@ -110,6 +111,7 @@ class EventLog:
         *,
         tool: str,
         client: str,
+        branch: str | None = None,
         seen_discussion: Discussion | None = None,
         idempotency_key: str | None = None,
         confirm: Callable[[], None] | None = None,
@@ -117,6 +119,7 @@ class EventLog:
     ) -> AppendResult:
         """Append events of one proposal as one commit, each after the previous one.
 
+        For comments on documents, `branch` is their branch, and `proposal` is the id of its discussion.
         `seen_discussion` is the discussion that the author had read; the default is the current one. Events
         of the proposal with the same idempotency key are not appended again. `confirm` is called under the
         write lock, before new events are appended, and may raise an error to refuse them.
@@ -141,13 +144,14 @@ class EventLog:
             events.append(decode_event(proposal, name, data))
             new_files[f"{proposal}/{name}"] = data
             after = (events[-1].id,)
+        subject = f"proposal {proposal}" if branch is None else f"documents of {branch}"
         message = format_commit_message(
-            [f"{_SUBJECT_BY_KIND[body.kind]} {proposal}" for body in bodies],
-            paths=[PROPOSAL_BRANCH_PREFIX + proposal],
+            [f"{_VERB_BY_KIND[body.kind]} {subject}" for body in bodies],
+            paths=[PROPOSAL_BRANCH_PREFIX + proposal if branch is None else subject],
             message=None,
             tool=tool,
             client=client,
-            trailers={"Docyard-Proposal": proposal},
+            trailers={PROPOSAL_TRAILER: proposal} if branch is None else None,
         )
         signature = Signature(author.name, author.email, int(time.timestamp()))
 
@@ -160,6 +164,7 @@ class EventLog:
                 confirm()
             proposal_events = self.read().events_of(proposal)
             check_quota(
+                f"the proposal '{proposal}'" if branch is None else f"the discussion of '{branch}'",
                 proposal_events.file_count,
                 proposal_events.total_bytes,
                 list(zip(events, map(len, new_files.values()), strict=True)),

@@ -1,4 +1,4 @@
-"""The events of a proposal: a class for each kind, with its limits, and their encoding.
+"""The events of a proposal or of a branch: a class for each kind, with its limits, and their encoding.
 
 `validate_title` and `validate_text` reject texts that are too long. `decode_event` applies the same limits to
 events from a repository. It checks each field, because anyone may have written the file.
@@ -201,6 +201,15 @@ class Reopened:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolved:
+    """The resolution of the thread that the comment `thread` began, or its reopening."""
+
+    kind: ClassVar[str] = "resolved"
+    thread: str
+    is_resolved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownEvent:
     """An event of a kind or version that this version of Docyard does not support."""
 
@@ -208,7 +217,18 @@ class UnknownEvent:
     version: int
 
 
-EventBody = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Closed | Reopened | UnknownEvent
+EventBody = (
+    Opened
+    | Edited
+    | Commented
+    | Reviewed
+    | Submitted
+    | Refreshed
+    | Closed
+    | Reopened
+    | Resolved
+    | UnknownEvent
+)
 
 
 def validate_title(text: str) -> str:
@@ -359,6 +379,13 @@ def make_optional_check(check: Callable[[object], Any]) -> Callable[[object], An
     return lambda value: None if value is None else check(value)
 
 
+def read_boolean(value: object) -> bool:
+    """Return a boolean. Raises UnreadableEvent."""
+    if not isinstance(value, bool):
+        raise UnreadableEvent("a field must be true or false")
+    return value
+
+
 def read_time(value: object) -> datetime:
     """Return a time in UTC, to the millisecond. Raises UnreadableEvent."""
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
@@ -426,6 +453,8 @@ _KIND_NAME = re.compile("[a-z][a-z_]{0,49}")
 
 class Event(NamedTuple):
     """An event of a proposal: its author, time (UTC, to the millisecond), and the events before it.
+
+    For the comments on a branch's documents, `proposal` is the id of that discussion.
 
     `id` is the beginning of the digest of its bytes, in hex. `after` are the ids of the events that its
     writer had seen last. `request` is the digest of the idempotency key of its call.
@@ -575,4 +604,5 @@ _CLASS_AND_CHECKS_BY_KIND: Mapping[str, tuple[Callable[..., EventBody], Mapping[
     ),
     "closed": (Closed, {"text": read_text}),
     "reopened": (Reopened, {"text": read_text}),
+    "resolved": (Resolved, {"thread": check_event_id, "is_resolved": read_boolean}),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
@@ -28,6 +29,7 @@ from workspace.proposals.events import (
     Opened,
     Refreshed,
     Reopened,
+    Resolved,
     ReviewDecision,
     Reviewed,
     Submitted,
@@ -51,11 +53,22 @@ class Comment(NamedTuple):
     commit: str | None
 
 
+class ThreadResolution(NamedTuple):
+    """The author and the time of the resolution of a thread."""
+
+    author: Author
+    time: datetime
+
+
 class Thread(NamedTuple):
-    """A comment and its replies, in order; a reply to a reply is in the same list."""
+    """A comment and its replies, in order; a reply to a reply is in the same list.
+
+    `resolution` is None for an open thread. A reply to a resolved thread does not reopen it.
+    """
 
     comment: Comment
     replies: tuple[Comment, ...]
+    resolution: ThreadResolution | None = None
 
 
 class Review(NamedTuple):
@@ -154,7 +167,7 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
         submitted_commit,
         closed_by,
         _collect_reviews(events),
-        _collect_threads(events),
+        collect_threads(events),
         tuple(known_commits),
         sum(isinstance(event.body, UnknownEvent) for event in events),
         frozenset(bases),
@@ -184,13 +197,23 @@ def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     return tuple(reviews)
 
 
-def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
+def collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
+    """Return the threads of events in order, in the order in which they began.
+
+    The last resolution or reopening of a thread counts. A resolution may name any comment of the thread.
+    """
     threads: list[tuple[Comment, list[Comment]]] = []
     thread_indexes: dict[str, int] = {}  # the thread of each comment
+    resolutions: dict[int, ThreadResolution] = {}
     for event in events:
-        if not isinstance(event.body, Commented):
-            continue
         body = event.body
+        if isinstance(body, Resolved) and (index := thread_indexes.get(body.thread)) is not None:
+            if not body.is_resolved:
+                resolutions.pop(index, None)
+            else:
+                resolutions.setdefault(index, ThreadResolution(event.author, event.time))
+        if not isinstance(body, Commented):
+            continue
         comment = Comment(event.id, event.author, event.time, body.text, body.place, body.commit)
         index = thread_indexes.get(body.reply_to or "")
         if index is None:
@@ -199,7 +222,10 @@ def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
         else:
             thread_indexes[event.id] = index
             threads[index][1].append(comment)
-    return tuple(Thread(comment, tuple(replies)) for comment, replies in threads)
+    return tuple(
+        Thread(comment, tuple(replies), resolutions.get(index))
+        for index, (comment, replies) in enumerate(threads)
+    )
 
 
 _MAX_NAME_CHARACTERS = 60
@@ -320,8 +346,25 @@ class Proposals:
         id = read_id(name)
         proposals = self._list_current(discussion, (id,)) if id is not None else ()
         if not proposals:
-            raise _make_not_found_error(name, discussion.proposals)
+            raise self._make_not_found_error(name, discussion)
         return proposals[0]
+
+    def _make_not_found_error(self, name: str, discussion: Discussion) -> ProposalNotFound:
+        shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
+
+        def select_opened(ids: Iterable[str]) -> list[str]:
+            """Return the first ids of proposals; the others have only comments on documents."""
+            opened_ids = (id for id in ids if self._replay_cached(id, discussion.events_of(id)) is not None)
+            return [*islice(opened_ids, _MAX_LISTED_IDS)]
+
+        ids = select_opened(find_nearest(name, discussion.proposals)) or select_opened(discussion.proposals)
+        return ProposalNotFound(
+            f"no proposal '{shown_name}'",
+            fix=f"Name one by its id, such as '{ids[0]}'."
+            if ids
+            else "There are no proposals yet: open one first.",
+            candidates=ids,
+        )
 
     def _list_current(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
         self._graph.refresh()
@@ -428,15 +471,3 @@ def _determine_relation(commit: str, tip: str | None, contained_commits: frozens
     if commit == tip:
         return CommitRelation.CURRENT
     return CommitRelation.EDITED if commit in contained_commits else CommitRelation.REWRITTEN
-
-
-def _make_not_found_error(name: str, ids: Sequence[str]) -> ProposalNotFound:
-    shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
-    nearest_ids = find_nearest(name, ids) or [*ids[:_MAX_LISTED_IDS]]
-    return ProposalNotFound(
-        f"no proposal '{shown_name}'",
-        fix=f"Name one by its id, such as '{nearest_ids[0]}'."
-        if nearest_ids
-        else "There are no proposals yet: open one first.",
-        candidates=nearest_ids,
-    )

@@ -60,13 +60,26 @@ def print_comments(printer: PagePrinter, threads: Sequence[LocatedThread]) -> No
         f"Comments: {sum(1 + len(located_thread.thread.replies) for located_thread in threads):,}"
     )
     for located_thread in threads[:_MAX_COMMENT_THREADS]:
-        _print_comment(printer, located_thread.thread.comment, _describe_location(located_thread), indent=2)
-        for reply in located_thread.thread.replies:
-            _print_comment(printer, reply, "", indent=6)
+        print_thread(printer, located_thread)
     if len(threads) > _MAX_COMMENT_THREADS:
         printer.print_line(
             f"… and {format_count(len(threads) - _MAX_COMMENT_THREADS, 'later thread')}{_OMISSION_SUFFIX}",
             indent=2,
+        )
+
+
+def print_thread(printer: PagePrinter, located_thread: LocatedThread, *, indent: int = 2) -> None:
+    """Print a comment with its current location, its replies, and its resolution."""
+    thread = located_thread.thread
+    _print_comment(printer, thread.comment, _describe_location(located_thread), indent=indent)
+    for reply in thread.replies:
+        _print_comment(printer, reply, "", indent=indent + 4)
+    if thread.resolution is not None:
+        author, time = thread.resolution
+        printer.print_line(
+            StyledText(f"Resolved by {format_author(author)}, {format_moment(time)}", "dim"),
+            indent=indent + 2,
+            hang=2,
         )
 
 
@@ -136,6 +149,12 @@ def thread_to_data(located_thread: LocatedThread) -> dict[str, Any]:
         data |= {"file": comment.target.path, "slug": comment.target.slug, "quote": comment.target.quote}
     if located_thread.location is not None:
         data["now"] = _location_to_data(located_thread.location)
+    resolution = located_thread.thread.resolution
+    if resolution is not None:
+        data["resolved"] = {
+            "author": describe_author(resolution.author),
+            "time": format_time(resolution.time),
+        }
     return {**data, "replies": [_comment_to_data(reply) for reply in located_thread.thread.replies]}
 
 

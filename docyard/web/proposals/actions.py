@@ -18,6 +18,7 @@ from workspace.merge.commits import MergeConflict
 from workspace.proposals.actions.actions import PullRequestFailed
 from workspace.proposals.actions.discuss import ProposalMoved
 from workspace.proposals.actions.repository import ProposalEnded
+from workspace.proposals.answers import CommentAnswer
 from workspace.proposals.approvals import NeedsPerson, OwnProposal
 from workspace.proposals.events import ReviewDecision
 from workspace.publishing.after_commit import has_committed
@@ -43,6 +44,8 @@ _RETRY_LABELS = {
     "request-changes": "Request changes",
     "merge": "Merge the current version",
     "comment": "Comment",
+    "resolve-comment": "Resolve",
+    "reopen-comment": "Reopen",
     "edit": "Save",
     "close": "Close",
     "reopen": "Reopen",
@@ -106,7 +109,9 @@ def render_refusal(
         # A review or merge is for the commit that the user saw: the form's, or the tip if this page shows it.
         commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={
-            name: request.fields[name] for name in ("file", "slug", "reply_to") if name in request.fields
+            name: request.fields[name]
+            for name in ("file", "slug", "reply_to", "comment")
+            if name in request.fields
         },
     )
 
@@ -193,6 +198,23 @@ def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: 
         )
         return f"{changes_url}#{id}"
     return _get_comment_url(request, result)
+
+
+def _resolve_comment(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    return _set_resolution(request, proposal_actions, proposal, is_resolved=True)
+
+
+def _reopen_comment(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    return _set_resolution(request, proposal_actions, proposal, is_resolved=False)
+
+
+def _set_resolution(
+    request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal, *, is_resolved: bool
+) -> str:
+    comment = request.fields.get("comment", "")
+    answer = CommentAnswer(comment, is_resolved=is_resolved)
+    result = proposal_actions.answer(proposal.id, request.actor, [answer], key=_get_idempotency_key(request))
+    return f"{_get_proposal_url(request, result)}#said-{comment}"
 
 
 def _approve(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
@@ -284,6 +306,8 @@ def _get_comment_url(request: PageRequest, result: ActionResult) -> str:
 
 _ACTIONS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] = {
     "comment": _comment,
+    "resolve-comment": _resolve_comment,
+    "reopen-comment": _reopen_comment,
     "submit": _submit,
     "approve": _approve,
     "request-changes": _request_changes,

@@ -75,7 +75,8 @@ class ThreadView(NamedTuple):
     """A comment with its replies.
 
     `address` is the address of its target, and `url` the link to it. `location_note` reports that
-    the text has moved, changed or been deleted; else it is empty.
+    the text has moved, changed or been deleted; else it is empty. `resolved_by` is the author of the
+    resolution; it is empty for an open thread.
     """
 
     comment: CommentView
@@ -84,6 +85,7 @@ class ThreadView(NamedTuple):
     quote: str
     location_note: str
     url: str
+    resolved_by: str = ""
 
 
 class ConversationEntry(NamedTuple):
@@ -240,8 +242,10 @@ def _build_thread(
     base_path = target.path if target is not None else ""
     comment_view = _build_comment(request, comment, base_path)
     replies = tuple(_build_comment(request, reply, base_path) for reply in located_thread.thread.replies)
+    resolution = located_thread.thread.resolution
+    resolved_by = format_author(resolution.author) if resolution is not None else ""
     if target is None:
-        return ThreadView(comment_view, replies, "", "", "", "")
+        return ThreadView(comment_view, replies, "", "", "", "", resolved_by)
     path, slug = target.path, target.slug
     location_note = ""
     if located_thread.location is not None:
@@ -259,5 +263,11 @@ def _build_thread(
             else request.urls.at(proposal.tip).document(path, slug or "")
         )
     return ThreadView(
-        comment_view, replies, path + (f"#{slug}" if slug else ""), target.quote, location_note, url
+        comment_view,
+        replies,
+        path + (f"#{slug}" if slug else ""),
+        target.quote,
+        location_note,
+        url,
+        resolved_by,
     )

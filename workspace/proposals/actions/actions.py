@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.proposals.actions import discuss, merge, open, refresh
 from workspace.proposals.actions.discuss import relay
+from workspace.proposals.actions.document_discussion import DocumentDiscussion
 from workspace.proposals.actions.merge_gate import find_merge_requirements
 from workspace.proposals.actions.repository import ProposalRepository, check_not_ended, ensure_local_branch
 from workspace.writing.idempotency import check_idempotency_key
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.open import NewProposal
     from workspace.proposals.actions.refresh import RefreshResolutions
     from workspace.proposals.actions.repository import ActionResult, Actor, ProposedWrite
+    from workspace.proposals.answers import CommentAnswer
     from workspace.proposals.events import Event, ReviewDecision
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import Preview
@@ -37,8 +39,9 @@ class ProposalActions:
     """The actions on proposals. Thread-safe.
 
     `name` is a proposal's id, or its branch. `key` is an idempotency key: a retry with the same key has no
-    second effect. Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of
-    `Publication`.
+    second effect. `document_discussion` has the comments on documents outside of proposals.
+
+    Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of `Publication`.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class ProposalActions:
         self._workspace = workspace
         self._open_pull_request = open_pull_request
         self._repository = ProposalRepository(workspace)
+        self.document_discussion = DocumentDiscussion(self._repository)
 
     def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
@@ -201,6 +205,16 @@ class ProposalActions:
             reply_to=reply_to,
             key=key,
         )
+
+    def answer(
+        self, name: str, actor: Actor, answers: Sequence[CommentAnswer], *, key: str | None = None
+    ) -> ActionResult:
+        """Reply to comments and resolve or reopen their threads, as one commit.
+
+        Raises CommentNotFound, InvalidEventText.
+        """
+        _check_key(key)
+        return discuss.answer(self._repository, name, actor, answers, key)
 
     def review(
         self,

@@ -15,6 +15,7 @@ from workspace.proposals.actions.repository import (
     check_not_ended,
     make_key_reused_error,
 )
+from workspace.proposals.answers import build_answer_events, changes_threads, find_thread
 from workspace.proposals.approvals import check_not_own, make_needs_person_error
 from workspace.proposals.change_requests import find_open_change_requests
 from workspace.proposals.comments import build_comment_target
@@ -36,9 +37,10 @@ from workspace.publishing.after_commit import note_commit
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from workspace.proposals.actions.repository import ProposalRepository
+    from workspace.proposals.answers import CommentAnswer
     from workspace.proposals.event_log import AppendResult
     from workspace.proposals.events import EventBody
 
@@ -122,13 +124,26 @@ def comment(
     if earlier_result is not None:
         # The text that the first call commented on may have changed or been removed since.
         expected_values = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
-        if [_get_comment_values(event.body) for event in earlier_result.events] != [expected_values]:
+        if [get_comment_values(event.body) for event in earlier_result.events] != [expected_values]:
             raise make_key_reused_error(proposal=proposal.id)
         return _build_result(repository, proposal, earlier_result)
-    if reply_to is not None:
-        _check_comment_exists(proposal, reply_to)
+    if reply_to is not None and find_thread(proposal.content.threads, reply_to) is None:
+        raise _make_no_such_comment_error(proposal, reply_to)
     target, commit = _build_target(repository, proposal, file, slug, quote)
     return _append_event(repository, proposal, Commented(comment_text, target, commit, reply_to), actor, key)
+
+
+def answer(
+    repository: ProposalRepository, name: str, actor: Actor, answers: Sequence[CommentAnswer], key: str | None
+) -> ActionResult:
+    """Reply to comments and resolve their threads as one commit, also after the proposal has ended.
+
+    This changes neither the state of the proposal nor its approvals.
+    """
+    proposal = repository.find(name)
+    threads = proposal.content.threads
+    bodies = build_answer_events(threads, answers, _find_discussed_commit(proposal))
+    return _append_events(repository, proposal, bodies, actor, key, is_new=changes_threads(threads, bodies))
 
 
 def review(
@@ -209,13 +224,26 @@ def _append_event(
     is_new: bool = True,
     confirm: Callable[[Proposal], None] | None = None,
 ) -> ActionResult:
+    return _append_events(repository, proposal, [body], actor, key, is_new=is_new, confirm=confirm)
+
+
+def _append_events(
+    repository: ProposalRepository,
+    proposal: Proposal,
+    bodies: Sequence[EventBody],
+    actor: Actor,
+    key: str | None,
+    *,
+    is_new: bool,
+    confirm: Callable[[Proposal], None] | None = None,
+) -> ActionResult:
     require_writable(repository.workspace.git)
-    earlier_result = repository.find_earlier_events(proposal.id, [body], key)
+    earlier_result = repository.find_earlier_events(proposal.id, bodies, key)
     if earlier_result is not None:
         return _build_result(repository, proposal, earlier_result)
     if not is_new:
         return ActionResult(proposal, None, False)
-    return _build_result(repository, proposal, repository.append(proposal.id, [body], actor, key, confirm))
+    return _build_result(repository, proposal, repository.append(proposal.id, bodies, actor, key, confirm))
 
 
 def _build_result(
@@ -240,7 +268,7 @@ def _build_target(
     A comment on removed text has the base as its commit. Raises DocumentNotFound, and the errors of
     `build_comment_target`.
     """
-    tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
+    tip = _find_discussed_commit(proposal)
     if file is None:
         return None, tip
     if tip is None:
@@ -255,7 +283,12 @@ def _build_target(
         return build_comment_target(base_snapshot.document(file), slug, quote), base
 
 
-def _get_comment_values(body: EventBody) -> object:
+def _find_discussed_commit(proposal: Proposal) -> str | None:
+    """Return the tip of a proposal; the merged tip if it was merged."""
+    return proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
+
+
+def get_comment_values(body: EventBody) -> object:
     """Return the values that the author of a comment chose: text, reply_to, and path and quote of the target.
 
     Return None for another event.
@@ -266,20 +299,19 @@ def _get_comment_values(body: EventBody) -> object:
     return body.text, body.reply_to, (target.path, target.quote) if target is not None else None
 
 
-def _check_comment_exists(proposal: Proposal, id: str) -> None:
+def _make_no_such_comment_error(proposal: Proposal, id: str) -> InvalidEventText:
     comment_ids = [
         item.id for thread in proposal.content.threads for item in (thread.comment, *thread.replies)
     ]
-    if id not in comment_ids:
-        nearest_ids = find_nearest(id, comment_ids) or comment_ids[-3:]
-        raise InvalidEventText(
-            f"the proposal '{proposal.id}' has no such comment to reply to",
-            fix=f"Reply to one of these: {', '.join(nearest_ids)}."
-            if nearest_ids
-            else "Comment without reply_to.",
-            field="reply_to",
-            candidates=nearest_ids,
-        )
+    nearest_ids = find_nearest(id, comment_ids) or comment_ids[-3:]
+    return InvalidEventText(
+        f"the proposal '{proposal.id}' has no such comment to reply to",
+        fix=f"Reply to one of these: {', '.join(nearest_ids)}."
+        if nearest_ids
+        else "Comment without reply_to.",
+        field="reply_to",
+        candidates=nearest_ids,
+    )
 
 
 def _make_seal(

@@ -66,8 +66,9 @@ class ProposalRepository:
         key: str | None = None,
         confirm: Callable[[Proposal], None] | None = None,
         check: Callable[[], None] | None = None,
+        branch: str | None = None,
     ) -> AppendResult:
-        """Append events to a proposal.
+        """Append events to a proposal; to the comments on the documents of `branch` if it is given.
 
         `confirm` is called under the write lock, when no other process writes, and may raise an error to
         refuse the events. For a proposal that is not opened yet, `check` is called instead.
@@ -81,10 +82,11 @@ class ProposalRepository:
                 actor.event_author,
                 tool=actor.tool,
                 client=actor.client,
+                branch=branch,
                 idempotency_key=key,
                 confirm=(lambda: confirm(self.find(id))) if confirm is not None else check,
             )
-        note_commit(append_result.commit, proposal=id)
+        note_commit(append_result.commit, proposal=id if branch is None else None)
         return append_result
 
     def read_latest(self, proposal: Proposal) -> Proposal:

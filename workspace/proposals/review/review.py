@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.merge.trees import FileConflict, Merge
     from workspace.proposals.comments import CommentLocation
-    from workspace.proposals.proposal import Proposal, Thread
+    from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
 
@@ -104,7 +104,7 @@ class ProposalReview:
         self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
             _MAX_CACHED_PREVIEWS
         )
-        self._locations: LRUCache[tuple[str | None, str, str], CommentLocation | None] = LRUCache(
+        self._locations: LRUCache[tuple[str | None, str], CommentLocation | None] = LRUCache(
             _MAX_CACHED_LOCATIONS
         )
 
@@ -255,12 +255,18 @@ class ProposalReview:
             thread = threads[number]
             if target_filter.may_match(thread.comment):
                 tracked_count += thread.comment.target is not None
-                located_thread = LocatedThread(
-                    thread, self._find_location(proposal, thread, snapshot), number
-                )
+                location_now = self.find_location(thread.comment, snapshot) if snapshot else None
+                located_thread = LocatedThread(thread, location_now, number)
                 located_threads += [located_thread] if located_thread.is_at(*location) else []
             number += 1
         return CommentPage(tuple(located_threads), len(threads), number if number < len(threads) else None)
+
+    def find_location(self, comment: Comment, snapshot: Snapshot) -> CommentLocation | None:
+        """Return the location of a comment at a commit; None if it has no target, or cannot be read."""
+        if comment.target is None:
+            return None
+        key = snapshot.commit, comment.id
+        return self._locations.get(key, lambda: find_comment_location_safely(comment, snapshot))
 
     def _find_compared_commits(
         self, proposal: Proposal, tips: dict[str, str | None] | None = None
@@ -283,15 +289,6 @@ class ProposalReview:
         if target is None:
             return self._bases.find_base(recorded_base, tip), tip
         return self._compared_commits.get((target, tip), lambda: (self._bases.find(target, tip), tip))
-
-    def _find_location(
-        self, proposal: Proposal, thread: Thread, tip: Snapshot | None
-    ) -> CommentLocation | None:
-        comment = thread.comment
-        if tip is None or comment.target is None:
-            return None
-        key = tip.commit, proposal.id, comment.id
-        return self._locations.get(key, lambda: find_comment_location_safely(comment, tip))
 
     def _list_paths(self, compared_commits: ComparedCommits) -> frozenset[str]:
         return self._paths.get(

@@ -346,3 +346,22 @@ def test_links_of_merged_proposal_point_to_the_merge(open_pages: ProposalPages) 
     setup.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")
     setup.repo.git("switch", "-q", "main")
     assert f"/doc/guide.md?ref={merge_commit}" in open_pages.get_proposal_page(proposal, "changes")
+
+
+def test_comment_is_resolved_and_reopened_on_the_page(open_pages: ProposalPages) -> None:
+    proposal = open_pages.setup.submit_proposal()
+    id = open_pages.send_form(proposal, "comment", text="Why?").partition("#said-")[2]
+    key = "0f" * 16
+    for _ in range(2):
+        location = open_pages.send_form(proposal, "resolve-comment", key=key, comment=id)
+    assert location == f"/proposals/{proposal.id}#said-{id}"
+    page = open_pages.get_proposal_page(proposal)
+    assert "Resolved by Bea" in extract_text(page)
+    open_pages.send_form(proposal, "reopen-comment", comment=id)
+    assert "Resolved by" not in extract_text(open_pages.get_proposal_page(proposal))
+    refusal = open_pages.send_refused_form(proposal, "resolve-comment", 404, comment="0" * 16)
+    assert "no comment" in extract_text(refusal).lower()
+    without_token = open_pages.client.post(
+        f"/proposals/{proposal.id}/resolve-comment", data={"csrf": "wrong", "comment": id}
+    )
+    assert without_token.status_code == 403
