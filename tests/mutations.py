@@ -302,6 +302,27 @@ MUTATIONS = (
         ("tests/tools/planning/test_claim_task.py",),
     ),
     Mutation(
+        "of two claims in the discussion, the earlier one counts",
+        "workspace/proposals/actions/task_claims.py",
+        "        if current is not None and current.is_valid_at(event.time) and body.previous != str(current):\n",
+        "        if False:\n",
+        ("tests/workspace/proposals/actions/test_task_claims.py",),
+    ),
+    Mutation(
+        "dependencies follow tasks to other documents",
+        "workspace/writing/dependency_updates.py",
+        "    if not moves.new_references and not moves.lost_references:\n",
+        "    if True:\n",
+        ("tests/workspace/writing/test_dependency_updates.py",),
+    ),
+    Mutation(
+        "a change of the end of a section ends its drift",
+        "workspace/history/drift.py",
+        "        return data.endswith(self._context) if self._is_last else self._context in data\n",
+        "        return self._context.rpartition(b\"## \")[0] in data\n",
+        ("tests/workspace/history/test_drift.py",),
+    ),
+    Mutation(
         "no task waits for itself",
         "workspace/edits/task_plan.py",
         "        if circle is not None:\n",

@@ -7,7 +7,7 @@ address `path#id`, or `#id` for a task of the same document.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
@@ -102,6 +102,21 @@ class TaskGraph:
             if task.parent is not None:
                 requirements[self._positions[task.parent]].append(position)
         return requirements
+
+    def with_claims(self, claims: Mapping[tuple[str, str], Claim]) -> TaskGraph:
+        """Return the graph with claims by the path and id of tasks, which replace those of the fields."""
+        if not claims:
+            return self
+        tasks = [
+            task._replace(claim=claims.get((task.path, task.id), task.claim)) if task.id else task
+            for task in self.tasks
+        ]
+        graph = TaskGraph(tasks, self.unreadable_paths)
+        # Claims change neither the dependencies nor what waits for them.
+        graph.__dict__.update(
+            requirements=self.requirements, _states=self._states, _waiting_counts=self._waiting_counts
+        )
+        return graph
 
     def find(self, reference: str) -> TaskEntry | None:
         """Return the task with the reference `path#id`, or None."""

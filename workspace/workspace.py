@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.actions import ProposalActions, PullRequestReport
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import ProposalReview
+    from workspace.snapshot.derived_values import Progress
     from workspace.sync.status import TrackingStatus
+    from workspace.task_graph import TaskGraph
     from workspace.trace import TraceFinder
     from workspace.writing.idempotency import KeyedRequest
     from workspace.writing.plan import BatchMode
@@ -137,6 +139,17 @@ class Workspace(Branch):
         from workspace.history.log import History
 
         return self.shared(History, lambda: History(self.git))
+
+    def task_graph(self, snapshot: Snapshot, progress: Progress | None = None) -> TaskGraph:
+        """Return the task graph of a snapshot; at the tip, with the claims in the discussion."""
+        from workspace.task_graph import TaskGraphs
+
+        graph = self.shared(TaskGraphs, TaskGraphs).get(snapshot, progress)
+        if self.branch is None or not snapshot.config.protect or snapshot.commit != self.tip():
+            return graph
+        from datetime import UTC, datetime
+
+        return graph.with_claims(self.proposal_actions().task_claims.list_valid(datetime.now(UTC)))
 
     def drift_finder(self) -> DriftFinder:
         """Return the search for sections whose code changed later, created on first use. Raises NoHistory."""

@@ -15,13 +15,15 @@ from tools.task_progress import resolve_task_target
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import select_example_arguments, update_index_after_commit
 from workspace.config.tables import MAX_CLAIM_HOURS
-from workspace.errors import WorkspaceError
-from workspace.policy.protection import Protected
+from workspace.edits.task_text import build_task_result
+from workspace.policy.protection import Protected, check_direct_write
+from workspace.proposal_ids import DISCUSSION_BRANCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tools.tool import CallArguments, Context, Data
+    from workspace.edits.task_claim import ClaimTask
     from workspace.writing.plan import Plan
 
 
@@ -38,17 +40,12 @@ class ClaimTaskArguments(Arguments):
     idempotency_key: str | None = None
 
 
-class ClaimProtected(WorkspaceError):
-    """An error: a protected document changes only by a reviewed proposal, which is too late for a claim."""
-
-    code = "CLAIM_PROTECTED"
-
-
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "claim": f"Call with {{file, slug, name?, hours?}}; hours: 1 to {MAX_CLAIM_HOURS}",
         "renew": 'Call with {file, slug, action: "renew", secret, hours?}; the answer has a new secret',
         "release": 'Call with {file, slug, action: "release", secret}',
+        "protected": f"Claims of tasks in protected documents are on the branch {DISCUSSION_BRANCH}",
     }
 
 
@@ -59,7 +56,6 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     from workspace.edits.task_claim import ClaimAction, ClaimTask, make_claim_secret
-    from workspace.writing.plan import BatchMode
 
     if not select_requested_fields(arguments):
         data: Data = {"usage": dict(_usage(arguments)), "commit": context.workspace.tip()}
@@ -78,40 +74,79 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         secret=request.secret or "",
         key=key,
     )
-    keyed_request = None
-    if request.idempotency_key is not None:
-        keyed_request = make_request(request.idempotency_key, TOOL, arguments, None, _build_result)
-    try:
-        result = context.workspace.write(
-            [operation],
-            mode=BatchMode.ALL,
-            tool=TOOL.name,
-            client=context.client,
-            dry_run=request.dry_run,
-            keyed_request=keyed_request,
-            person=context.person,
-        )
-    except Protected as error:
-        raise ClaimProtected(
-            f"the tasks of {file} cannot be claimed, because the document is protected",
-            fix="Agree on the task in another way, such as its assignee in a proposal.",
-        ) from error
-    if result.recorded_request is not None:
-        data = {**result.recorded_request.result, "commit": result.recorded_request.commit, "repeated": True}
-    else:
-        [step] = result.plan.steps
-        if step.error is not None:
-            raise step.error
-        data = {**_build_result(result.plan), "commit": result.commit}
+    claim = _claim_in_discussion if _is_protected(context, file) else _claim_in_document
+    data, commit = claim(context, operation, request, arguments)
     if request.dry_run:
         return Answer({**data, "dry_run": True, "next_step": NextStep("Send the same call without dry_run")})
     if "claimed_by" in data:
         # Not part of the recorded result, which is in the commit.
         data["secret"] = make_claim_secret(key, file, data["id"], data["claimed_by"])
-    if hints := update_index_after_commit(context, result.commit):
+    if hints := update_index_after_commit(context, commit):
         data["hints"] = hints
     data["next_step"] = _suggest_next_step(context, file, data)
     return Answer(data)
+
+
+def _is_protected(context: Context, file: str) -> bool:
+    """Return True if only a proposal may change a document."""
+    snapshot = context.snapshot()
+    if not snapshot.config.protect:
+        return False
+    try:
+        check_direct_write(snapshot, {file: snapshot.read(file) + b"\n"})
+    except Protected:
+        return True
+    return False
+
+
+def _claim_in_document(
+    context: Context, operation: ClaimTask, request: ClaimTaskArguments, arguments: CallArguments
+) -> tuple[Data, str | None]:
+    """Write the field of a claim, and return the result and the commit (None if there is no new one)."""
+    from workspace.writing.plan import BatchMode
+
+    keyed_request = None
+    if request.idempotency_key is not None:
+        keyed_request = make_request(request.idempotency_key, TOOL, arguments, None, _build_result)
+    result = context.workspace.write(
+        [operation],
+        mode=BatchMode.ALL,
+        tool=TOOL.name,
+        client=context.client,
+        dry_run=request.dry_run,
+        keyed_request=keyed_request,
+        person=context.person,
+    )
+    if (recorded := result.recorded_request) is not None:
+        return {**recorded.result, "commit": recorded.commit, "repeated": True}, result.commit
+    [step] = result.plan.steps
+    if step.error is not None:
+        raise step.error
+    return {**_build_result(result.plan), "commit": result.commit}, result.commit
+
+
+def _claim_in_discussion(
+    context: Context, operation: ClaimTask, request: ClaimTaskArguments, arguments: CallArguments
+) -> tuple[Data, str | None]:
+    """Append the event of a claim of a protected document's task; its commit is no commit of documents."""
+    from tools.write_target import identify_actor
+
+    claims = context.workspace.proposal_actions().task_claims
+    result = claims.run(
+        operation,
+        identify_actor(context, TOOL.name),
+        key=request.idempotency_key,
+        dry_run=request.dry_run,
+    )
+    location = result.location
+    data: Data = {"file": location.path, **build_task_result(location.section, location.task)}
+    if result.claim is None:
+        data["released"] = True
+    else:
+        data |= {"id": location.task.id, "claimed_by": str(result.claim)}
+    if result.commit is not None:
+        data |= {"commit": result.commit, "branch": DISCUSSION_BRANCH}
+    return data if result.is_new else {**data, "repeated": True}, None
 
 
 def _build_result(plan: Plan) -> Data:

@@ -13,7 +13,7 @@ from tools.pages import build_list_page
 from tools.read_context import ReadContext, list_paths, normalize_folder
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
-from workspace.task_graph import TaskGraphs, TaskState, select_tasks
+from workspace.task_graph import TaskState, select_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     snapshot = read_context.snapshot
     folder = normalize_folder(request.path)
     paths = frozenset(list_paths(snapshot, folder))
-    graph = context.workspace.shared(TaskGraphs, TaskGraphs).get(snapshot, context.progress)
+    graph = context.workspace.task_graph(snapshot, context.progress)
     time = datetime.now(UTC)
     tasks = select_tasks(
         graph,

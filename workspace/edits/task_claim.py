@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from workspace.document.addresses import format_task_address, resolve_task
+from workspace.document.addresses import resolve_task
 from workspace.document.splices import Edit, EditContext, StructureChanged
 from workspace.document.tasks import Claim
 from workspace.edits.content import InvalidContent
@@ -26,7 +26,6 @@ from workspace.task_graph import TaskLocation, list_missing, list_requirements
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
-    from workspace.document.tasks import Task
     from workspace.snapshot.overlay import Overlay
 
 _SECRET_BYTES = 15
@@ -74,37 +73,53 @@ class ClaimTask(DocumentOperation):
     key: bytes = field(repr=False)
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Write or remove the claim. Raises TaskNotReady, and the errors of `make_edit`."""
-        if self.action is ClaimAction.CLAIM:
-            path = check_path(self.file)
-            _check_ready(overlay, TaskLocation(path, *resolve_task(overlay.document(path), self.slug)))
+        """Write or remove the claim. Raises the errors of `locate` and `make_edit`."""
+        self.locate(overlay)
         return DocumentOperation.apply(self, overlay, context)
 
-    def make_edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit. Raises TaskClaimed, InvalidContent, and the errors of `resolve_task`."""
-        section, task = resolve_task(document, self.slug)
-        address = format_task_address(section.key, task)
-        claim = task.claim
-        is_holder = claim is not None and self._proves(document.path, task, claim)
+    def locate(self, overlay: Overlay) -> TaskLocation:
+        """Return the task; for a new claim, raise TaskNotReady unless the task is ready.
+
+        Raises the errors of `Overlay.document` and `resolve_task`.
+        """
+        path = check_path(self.file)
+        location = TaskLocation(path, *resolve_task(overlay.document(path), self.slug))
+        if self.action is ClaimAction.CLAIM:
+            _check_ready(overlay, location)
+        return location
+
+    def compute_claim(self, location: TaskLocation, claim: Claim | None) -> Claim | None:
+        """Return the claim after the operation, None after a release; `claim` is the current one.
+
+        Raises TaskClaimed, and InvalidContent for the claimant's name.
+        """
+        is_holder = claim is not None and self._proves(location, claim)
         if claim is not None and not is_holder and claim.is_valid_at(self.time):
-            raise _make_claimed_error(address, claim)
+            raise _make_claimed_error(location.address, claim)
         if self.action is not ClaimAction.CLAIM and not is_holder:
             raise TaskClaimed(
-                f"this secret proves no claim of '{address}': it expired, was released or was replaced",
+                f"this secret proves no claim of '{location.address}': it expired, was released or was "
+                "replaced",
                 fix="Claim the task again, if it is still ready.",
             )
-        result = build_task_result(section, task)
-        summary = f"{self.action.value.capitalize()} task {address} of {document.path}"
-        splices = remove_fields(document, task, "claimed by")
         if self.action is ClaimAction.RELEASE:
+            return None
+        return Claim(claim.name if claim is not None and is_holder else self._read_claimant(), self.until)
+
+    def make_edit(self, document: Document, context: EditContext) -> Edit:
+        """Return the edit. Raises the errors of `compute_claim` and `resolve_task`."""
+        section, task = resolve_task(document, self.slug)
+        location = TaskLocation(document.path, section, task)
+        new_claim = self.compute_claim(location, task.claim)
+        result = build_task_result(section, task)
+        summary = f"{self.action.value.capitalize()} task {location.address} of {document.path}"
+        splices = remove_fields(document, task, "claimed by")
+        if new_claim is None:
             return Edit(tuple(splices), {**result, "released": True}, summary)
         id = task.id
         if id is None:
             id, splice = add_id(document, task)
             splices.append(splice)
-        new_claim = Claim(
-            claim.name if claim is not None and is_holder else self._read_claimant(), self.until
-        )
         splices.append(add_fields(document, task, [("Claimed by", str(new_claim))]))
         return Edit(tuple(splices), {**result, "id": id, "claimed_by": str(new_claim)}, summary)
 
@@ -130,10 +145,11 @@ class ClaimTask(DocumentOperation):
             )
         return name
 
-    def _proves(self, path: str, task: Task, claim: Claim) -> bool:
-        if not self.secret or task.id is None:
+    def _proves(self, location: TaskLocation, claim: Claim) -> bool:
+        id = location.task.id
+        if not self.secret or id is None:
             return False
-        expected = make_claim_secret(self.key, path, task.id, str(claim))
+        expected = make_claim_secret(self.key, location.path, id, str(claim))
         return hmac.compare_digest(expected.encode(), self.secret.encode("utf-8", "replace"))
 
 

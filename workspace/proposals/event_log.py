@@ -53,6 +53,7 @@ _VERB_BY_KIND = {
     "closed": "Close",
     "reopened": "Reopen",
     "resolved": "Resolve or reopen a comment on",
+    "claimed": "Claim or release a task of",
 }
 
 

@@ -210,6 +210,20 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim of the task with the id `task` in the document `path`, as `name until time`; None releases it.
+
+    `previous` is the claim that it replaces, as its writer had read it.
+    """
+
+    kind: ClassVar[str] = "claimed"
+    path: str
+    task: str
+    claim: str | None = None
+    previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownEvent:
     """An event of a kind or version that this version of Docyard does not support."""
 
@@ -227,6 +241,7 @@ EventBody = (
     | Closed
     | Reopened
     | Resolved
+    | Claimed
     | UnknownEvent
 )
 
@@ -605,4 +620,13 @@ _CLASS_AND_CHECKS_BY_KIND: Mapping[str, tuple[Callable[..., EventBody], Mapping[
     "closed": (Closed, {"text": read_text}),
     "reopened": (Reopened, {"text": read_text}),
     "resolved": (Resolved, {"thread": check_event_id, "is_resolved": read_boolean}),
+    "claimed": (
+        Claimed,
+        {
+            "path": make_text_check(_MAX_PATH_CHARACTERS),
+            "task": make_text_check(_MAX_NAME_CHARACTERS),
+            "claim": make_optional_check(make_text_check(_MAX_NAME_CHARACTERS)),
+            "previous": make_optional_check(make_text_check(_MAX_NAME_CHARACTERS)),
+        },
+    ),
 }

@@ -66,14 +66,15 @@ def command(
     """
     from tools.planning.list_tasks import describe_task_entry
     from tools.read_context import list_paths, normalize_folder
-    from workspace.task_graph import TaskGraphs, select_tasks
+    from workspace.task_graph import select_tasks
 
     if ready and blocked:
         raise click.UsageError("--ready and --blocked exclude each other")
-    snapshot = open_workspace(repo, branch).at(ref)
+    workspace = open_workspace(repo, branch)
+    snapshot = workspace.at(ref)
     paths = frozenset(list_paths(snapshot, normalize_folder(folder)))
     with console.show_progress("Reading tasks") as progress:
-        graph = TaskGraphs().get(snapshot, progress)
+        graph = workspace.task_graph(snapshot, progress)
     time = datetime.now(UTC)
     tasks = select_tasks(
         graph,

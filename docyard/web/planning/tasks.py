@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.read_context import list_paths, normalize_folder
 from workspace.document.addresses import read_fragment
-from workspace.task_graph import TaskGraphs, TaskState, select_tasks
+from workspace.task_graph import TaskState, select_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def render_tasks_page(request: PageRequest) -> Response:
     folder = normalize_folder(query.get("path", ""))
     paths = frozenset(list_paths(snapshot, folder)) if folder else None
     owner = query.get("owner", "").strip() or None
-    graph = request.workspace.shared(TaskGraphs, TaskGraphs).get(snapshot)
+    graph = request.workspace.task_graph(snapshot)
     time = datetime.now(UTC)
     tasks = select_tasks(graph, time, paths=paths, owner=owner)
     done_tasks = [

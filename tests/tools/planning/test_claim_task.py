@@ -134,11 +134,55 @@ def test_wrong_names_are_refused(call_tool: CallTool, repo: Repo, name: str) -> 
     assert repo.head() == before
 
 
-def test_protected_document_is_refused(repo: Repo) -> None:
-    repo.commit({"docyard.toml": '[[protect]]\npaths = ["**"]\napprovals = 1\n'})
-    workspace = Workspace.open(repo.path, durable=False)
-    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ("planning",), False)
-    assert claim(make_client(dispatcher))["code"] == "CLAIM_PROTECTED"
+PROTECTED = '[[protect]]\npaths = ["api.md"]\napprovals = 1\n'
+
+
+def protect(repo: Repo) -> str:
+    """Protect the document, and return the commit; its second task gets an id."""
+    text = read(repo).replace("Write tests", "Write tests {#write}")
+    return repo.commit({"docyard.toml": PROTECTED, "api.md": text})
+
+
+def test_claim_of_a_protected_document_is_on_the_discussion(call_tool: CallTool, repo: Repo) -> None:
+    head = protect(repo)
+    data = claim(call_tool, "write", name="Ana", hours=2)
+    assert (data["id"], data["branch"]) == ("write", "docyard/discussion")
+    assert data["claimed_by"].startswith("Ana until 20")
+    assert repo.head() == head
+    assert claim(call_tool, "write", name="Ben")["code"] == "TASK_CLAIMED"
+    assert list_titles(call_tool, ready=True) == ["Ship it"]
+    [task] = call_tool("list_tasks", owner="ana").data["tasks"]
+    assert (task["state"], task["claimed_by"]) == ("claimed", data["claimed_by"])
+    renewed = claim(call_tool, "write", action="renew", secret=data["secret"], hours=3)
+    assert renewed["claimed_by"] != data["claimed_by"]
+    assert claim(call_tool, "write", action="release", secret=data["secret"])["code"] == "TASK_CLAIMED"
+    assert claim(call_tool, "write", action="release", secret=renewed["secret"])["released"] is True
+    assert list_titles(call_tool, ready=True) == ["Write tests", "Ship it"]
+    assert claim(call_tool, "write", name="Ben")["claimed_by"].startswith("Ben until ")
+    assert repo.head() == head
+
+
+def test_claim_of_a_protected_document_is_retried_with_a_key(call_tool: CallTool, repo: Repo) -> None:
+    protect(repo)
+    first = claim(call_tool, "write", name="Ana", idempotency_key="k1")
+    second = claim(call_tool, "write", name="Ana", idempotency_key="k1")
+    assert (second["secret"], second["repeated"]) == (first["secret"], True)
+    dry_run = claim(call_tool, "tasks[2]", dry_run=True)
+    assert dry_run["code"] == "TASK_NEEDS_ID"
+    assert (
+        claim(call_tool, "write", action="release", secret=first["secret"], dry_run=True)["dry_run"] is True
+    )
+    assert claim(call_tool, "write", name="Ben")["code"] == "TASK_CLAIMED"
+
+
+def test_task_of_a_protected_document_that_is_not_ready_is_not_claimed(
+    call_tool: CallTool, repo: Repo
+) -> None:
+    protect(repo)
+    repo.commit({"api.md": read(repo) + "  - Blocked: no time\n- [ ] Free {#free}\n  - Depends on: #write\n"})
+    assert claim(call_tool, "tasks[2]")["code"] == "TASK_NOT_READY"
+    assert claim(call_tool, "free")["code"] == "TASK_NOT_READY"
+    assert claim(call_tool, "write", action="renew", secret="guess")["code"] == "TASK_CLAIMED"
 
 
 def test_threads_hold_each_task_once(dispatcher: ToolDispatcher, repo: Repo) -> None:

@@ -8,4 +8,5 @@ merge_gate.py           the requirements of a merge
 open.py                 the opening of a proposal
 refresh.py              the refresh of a proposal: a merge commit of the target's tip, without a rebase
 repository.py           the repository of proposals
+task_claims.py          the claims of tasks in protected documents
 """

@@ -10,6 +10,7 @@ from workspace.proposals.actions.discuss import relay
 from workspace.proposals.actions.document_discussion import DocumentDiscussion
 from workspace.proposals.actions.merge_gate import find_merge_requirements
 from workspace.proposals.actions.repository import ProposalRepository, check_not_ended, ensure_local_branch
+from workspace.proposals.actions.task_claims import TaskClaims
 from workspace.writing.idempotency import check_idempotency_key
 from workspace.writing.write import WriteRequest
 
@@ -39,7 +40,8 @@ class ProposalActions:
     """The actions on proposals. Thread-safe.
 
     `name` is a proposal's id, or its branch. `key` is an idempotency key: a retry with the same key has no
-    second effect. `document_discussion` has the comments on documents outside of proposals.
+    second effect. `document_discussion` has the comments on documents outside of proposals, and `task_claims`
+    the claims of tasks in protected documents.
 
     Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of `Publication`.
     """
@@ -51,6 +53,7 @@ class ProposalActions:
         self._open_pull_request = open_pull_request
         self._repository = ProposalRepository(workspace)
         self.document_discussion = DocumentDiscussion(self._repository)
+        self.task_claims = TaskClaims(self._repository)
 
     def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
