@@ -304,7 +304,7 @@ MUTATIONS = (
     Mutation(
         "of two claims in the discussion, the earlier one counts",
         "workspace/proposals/actions/task_claims.py",
-        "        if current is not None and current.is_valid_at(event.time) and body.previous != str(current):\n",
+        "        if is_held and body.previous != str(current):\n",
         "        if False:\n",
         ("tests/workspace/proposals/actions/test_task_claims.py",),
     ),
@@ -319,7 +319,7 @@ MUTATIONS = (
         "a change of the end of a section ends its drift",
         "workspace/history/drift.py",
         "        return data.endswith(self._context) if self._is_last else self._context in data\n",
-        "        return self._context.rpartition(b\"## \")[0] in data\n",
+        '        return self._context.rpartition(b"## ")[0] in data\n',
         ("tests/workspace/history/test_drift.py",),
     ),
     Mutation(

@@ -135,7 +135,8 @@ def replay_claims(events: Iterable[Event]) -> dict[tuple[str, str], Claim]:
             continue
         key = body.path, body.task
         current = claims.get(key)
-        if current is not None and current.is_valid_at(event.time) and body.previous != str(current):
+        is_held = current is not None and current.is_valid_at(event.time)
+        if is_held and body.previous != str(current):
             continue
         if body.claim is None:
             claims.pop(key, None)
