@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
+
+
+T = TypeVar("T")
+
+
+class ListSlice(NamedTuple, Generic[T]):
+    """The items of one page of a list, the number of the page, and that of the last page, from 1."""
+
+    items: Sequence[T]
+    number: int
+    last_number: int
 
 
 @dataclass
@@ -58,6 +69,12 @@ class PageRequest:
         """Return the requested page of a list, from 1; the text may be invalid, which means page 1."""
         text = self.query.get("page", "")
         return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
+
+    def select_page(self, items: Sequence[T], page_size: int) -> ListSlice[T]:
+        """Return the requested page of a list; the last page if there are fewer."""
+        last_number = max(1, -(-len(items) // page_size))
+        number = min(self.page_number, last_number)
+        return ListSlice(items[(number - 1) * page_size : number * page_size], number, last_number)
 
     @cached_property
     def snapshot(self) -> Snapshot:

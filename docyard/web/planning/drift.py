@@ -43,18 +43,14 @@ def render_drift_page(request: PageRequest) -> Response:
     """Return a page of the sections with drift. Raises NoHistory for an artifact."""
     snapshot = request.snapshot
     report = request.workspace.drift_finder().find(snapshot)
-    last_page = max(1, -(-len(report.drifts) // SECTIONS_PER_PAGE))
-    page = min(request.page_number, last_page)
-    first = (page - 1) * SECTIONS_PER_PAGE
-    rows = [_build_row(request, drift) for drift in report.drifts[first : first + SECTIONS_PER_PAGE]]
+    page = request.select_page(report.drifts, SECTIONS_PER_PAGE)
     return request.page(
         "drift.html",
-        rows=rows,
+        rows=[_build_row(request, drift) for drift in page.items],
         total=len(report.drifts),
         covered_count=report.covered_count,
         gaps=describe_gaps(report),
-        page_number=page,
-        last_page=last_page,
+        page=page,
         has_history=True,
     )
 

@@ -113,13 +113,9 @@ def render_tasks_page(request: PageRequest) -> Response:
         return request.page("tasks.html", view="board", columns=columns, state=None, **values)
     state = query.get("state") if query.get("state") in set(TaskState) else None
     listed_tasks = tasks_by_state[TaskState(state)] if state else tasks
-    last_page = max(1, -(-len(listed_tasks) // TASKS_PER_PAGE))
-    page = min(request.page_number, last_page)
-    first = (page - 1) * TASKS_PER_PAGE
-    cards = [_build_card(graph, task, time) for task in listed_tasks[first : first + TASKS_PER_PAGE]]
-    return request.page(
-        "tasks.html", view="list", cards=cards, state=state, page_number=page, last_page=last_page, **values
-    )
+    page = request.select_page(listed_tasks, TASKS_PER_PAGE)
+    cards = [_build_card(graph, task, time) for task in page.items]
+    return request.page("tasks.html", view="list", cards=cards, state=state, page=page, **values)
 
 
 def _build_card(graph: TaskGraph, task: TaskEntry, time: datetime) -> TaskCard:

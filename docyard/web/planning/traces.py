@@ -44,19 +44,14 @@ def render_matrix_page(request: PageRequest) -> Response:
     missing = request.query.get("missing")
     stage = Stage(missing) if missing in set(Stage) else None
     traces = select_traces(matrix, stage)
-    last_page = max(1, -(-len(traces) // TRACES_PER_PAGE))
-    page = min(request.page_number, last_page)
-    first = (page - 1) * TRACES_PER_PAGE
     return request.page(
         "traces.html",
-        traces=traces[first : first + TRACES_PER_PAGE],
+        page=request.select_page(traces, TRACES_PER_PAGE),
         stages=STAGE_LABELS,
         missing=stage,
         missing_counts={item: len(select_traces(matrix, item)) for item in Stage},
         total=len(matrix.traces),
         unreadable_paths=matrix.unreadable_paths,
-        page_number=page,
-        last_page=last_page,
         has_history=request.workspace.branch is not None,
     )
 

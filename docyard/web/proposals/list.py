@@ -51,22 +51,17 @@ def render_proposals_page(request: PageRequest) -> Response:
     state = state if state in STATES else "open"
     all_proposals = request.proposals
     selected_proposals = select_by_state(all_proposals, state)
-    last_page = max(1, -(-len(selected_proposals) // PROPOSALS_PER_PAGE))
-    page = min(request.page_number, last_page)
-    entries = [
-        _build_entry(request, proposal)
-        for proposal in selected_proposals[(page - 1) * PROPOSALS_PER_PAGE : page * PROPOSALS_PER_PAGE]
-    ]
+    page = request.select_page(selected_proposals, PROPOSALS_PER_PAGE)
     counts = {name: len(select_by_state(all_proposals, name)) for name in STATES}
     return request.page(
         "proposals.html",
         states=STATES,
         state=state,
         counts=counts,
-        entries=entries,
+        entries=[_build_entry(request, proposal) for proposal in page.items],
         state_tags=STATE_TAGS,
-        page=page,
-        last_page=last_page,
+        page=page.number,
+        last_page=page.last_number,
     )
 
 
