@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, V
 from pydantic.json_schema import GenerateJsonSchema
 
 from workspace.document.addresses import split_address
+from workspace.config.tables import MAX_CLAIM_HOURS
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ Natural = Annotated[int, Field(ge=0, json_schema_extra={"minimum": None}), Befor
 # Bounds after the validator would be lost in the schema of a field that may be null.
 MIN_BUDGET_TOKENS, MAX_BUDGET_TOKENS = 100, 20_000
 Budget = Annotated[int, Field(ge=MIN_BUDGET_TOKENS, le=MAX_BUDGET_TOKENS), BeforeValidator(_parse_integer)]
+ClaimHours = Annotated[int, Field(ge=1, le=MAX_CLAIM_HOURS), BeforeValidator(_parse_integer)]
 Boolean = Annotated[bool, BeforeValidator(_parse_boolean)]
 Strings = Annotated[list[str], BeforeValidator(_parse_array)]
 Objects = Annotated[list[Any], BeforeValidator(_parse_array)]

@@ -77,6 +77,21 @@ SETTINGS_TEMPLATE = """\
 # Globs of link destinations that are not checked.
 # ignore = ["/api", "*.html"]
 
+[trace]
+# Identifiers such as REQ-12 are required by headings and list items, and found in designs, tasks and tests.
+# prefixes = ["REQ"]
+
+# Globs of the documents that require identifiers, and of those with designs. Without globs, all documents.
+# required = []
+# designed = []
+
+# Globs of test files.
+# tested = ["tests", "test", "**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*"]
+
+[tasks]
+# The hours after which a claim of a task expires.
+# claim_hours = 24
+
 [validate.rules]
 # The severity of a rule's findings: "error", "warning", "note" or "off". docs/validate.md lists the rules.
 # missing-anchor = "off"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from index.storage.keys import load_user_key
-from tools.arguments import Arguments, Boolean, Integer, read_arguments, select_requested_fields
+from tools.arguments import Arguments, Boolean, ClaimHours, read_arguments, select_requested_fields
 from tools.examples import correct_task
 from tools.retries import make_request
 from tools.task_progress import resolve_task_target
@@ -35,7 +35,7 @@ class ClaimTaskArguments(Arguments):
     name: str | None = Field(None, description="Of the claimant; default: the client's")
     action: Literal["claim", "renew", "release"] = Field("claim", description="With the claim")
     secret: str | None = Field(None, description="Of the claim, to renew or release it")
-    hours: Integer | None = Field(None, ge=1, le=MAX_CLAIM_HOURS, description="Until it expires; default: 24")
+    hours: ClaimHours | None = Field(None, description="Until it expires; default: 24")
     dry_run: Boolean = False
     idempotency_key: str | None = None
 

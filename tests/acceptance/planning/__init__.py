@@ -1,0 +1,1 @@
+"""Tasks, drift and traces through real servers and clients."""
