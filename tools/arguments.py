@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from workspace.document.addresses import split_address
 from workspace.config.tables import MAX_CLAIM_HOURS
+from workspace.document.addresses import split_address
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
