@@ -1,38 +1,27 @@
 """The walkthroughs of a commit: the documents whose type is `walkthrough`.
 
-The type comes from the front matter or from a manifest, like every value of the taxonomy. Only documents
-that may be walkthroughs are parsed: their front matter contains the word, or their manifest sets the type.
+The type comes from the front matter or from a manifest, like every value of the taxonomy.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.walkthrough import WALKTHROUGH_TYPE, build_walkthrough
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.repository import DamagedRepository
-from workspace.lru_cache import LRUCache
-from workspace.markdown.lines import BOM
 from workspace.nearest import MAX_NEAREST_NAMES, find_nearest
+from workspace.snapshot.documents_by_type import DocumentsByType
 from workspace.snapshot.snapshot import LfsTextMissing, shorten_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.document.document import Document
     from workspace.document.walkthrough import Walkthrough
     from workspace.snapshot.snapshot import Snapshot
 
-# The end of front matter, as the scanner of headings finds it.
-_FRONT_MATTER_END = re.compile(rb"[\r\n](?: {0,3}-{3,}|\.\.\.)[ \t]*(?=[\r\n]|\Z)")
-
-# True for each blob that may be a walkthrough. Blobs with the same id are equal in every repository.
-_candidate_cache: LRUCache[str, bool] = LRUCache(200_000)
-
-# The paths of the walkthroughs in a tree, by the tree's id. A tree includes settings and manifests.
-_path_cache: LRUCache[str, tuple[str, ...]] = LRUCache(50_000, lambda paths: len(paths) + 1)
+_DOCUMENTS = DocumentsByType(WALKTHROUGH_TYPE)
 
 
 class WalkthroughNotFound(WorkspaceError):
@@ -46,7 +35,7 @@ def list_walkthroughs(snapshot: Snapshot) -> Iterator[Walkthrough]:
 
     Each is yielded before the next document is read, because a walkthrough contains the text of its steps.
     """
-    for path in _list_paths(snapshot):
+    for path in _DOCUMENTS.list_paths(snapshot):
         if (walkthrough := _read_if_readable(snapshot, path)) is not None:
             yield walkthrough
 
@@ -60,7 +49,7 @@ def find_walkthrough(snapshot: Snapshot, path: str) -> Walkthrough | None:
     if entry is None or not entry.is_blob or not snapshot.config.is_document(path):
         return None
     document = snapshot.document(path)
-    return build_walkthrough(document) if _is_walkthrough(snapshot, document) else None
+    return build_walkthrough(document) if _DOCUMENTS.has_type(snapshot, document) else None
 
 
 def read_walkthrough(snapshot: Snapshot, id: str) -> Walkthrough:
@@ -108,62 +97,8 @@ def _make_not_found_error(
     )
 
 
-def _list_paths(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the paths of the walkthroughs of a commit that can be read, in order."""
-    tree = snapshot.tree
-    if tree is None:
-        return ()
-    cached_paths = _path_cache.find(tree)
-    if cached_paths is not None:
-        return cached_paths
-    paths: list[str] = []
-    is_complete = True
-    for path, blob in snapshot.documents.items():
-        try:
-            if _may_be_walkthrough(snapshot, path, blob) and _is_walkthrough(
-                snapshot, snapshot.document(path)
-            ):
-                paths.append(path)
-        except (LimitExceeded, LfsTextMissing):
-            continue
-        except DamagedRepository:  # the object may be restored, so the result is not cached
-            is_complete = False
-    if is_complete:
-        _path_cache.put(tree, tuple(paths))
-    return tuple(paths)
-
-
 def _read_if_readable(snapshot: Snapshot, path: str) -> Walkthrough | None:
     try:
         return find_walkthrough(snapshot, path)
     except (LimitExceeded, LfsTextMissing, DamagedRepository):
         return None
-
-
-def _is_walkthrough(snapshot: Snapshot, document: Document) -> bool:
-    values = snapshot.taxonomy.values(document.path, document.front_matter)
-    return WALKTHROUGH_TYPE in values.get("type", ())
-
-
-def _may_be_walkthrough(snapshot: Snapshot, path: str, blob: str) -> bool:
-    """Return False if a document is not a walkthrough, without parsing the document."""
-    if snapshot.manifests and WALKTHROUGH_TYPE in snapshot.taxonomy.manifest_values(path).get("type", ()):
-        return True
-    return _candidate_cache.get(blob, _may_have_type_in_front_matter, snapshot, path, blob)
-
-
-def _may_have_type_in_front_matter(snapshot: Snapshot, path: str, blob: str) -> bool:
-    """Return False if the front matter of a blob does not have the value `walkthrough`.
-
-    YAML can write the letters of a value differently only with backslashes, in double quotes. Raises
-    LimitExceeded.
-    """
-    data = snapshot.git.blob_within(blob, snapshot.config.limits.document_bytes)
-    if data is None:
-        raise LimitExceeded(f"'{path}' is too large to be read", fix="Split it into several documents.")
-    data = data.removeprefix(BOM)
-    if not data.startswith(b"---"):
-        return False
-    closing = _FRONT_MATTER_END.search(data)
-    front_matter = data[: closing.start()] if closing else b""
-    return WALKTHROUGH_TYPE.encode() in front_matter or b"\\" in front_matter

@@ -30,8 +30,7 @@ def format_walkthrough(title: str, type: str = "walkthrough") -> str:
 
 @pytest.fixture(autouse=True)
 def clear_caches() -> None:
-    walkthroughs._candidate_cache.retain(lambda key: False)
-    walkthroughs._path_cache.retain(lambda key: False)
+    walkthroughs._DOCUMENTS.clear_caches()
 
 
 def take_snapshot(repo: Repo) -> Snapshot:
