@@ -16,6 +16,7 @@ BUILTIN_NAMES = (
     "decision_record",
     "runbook",
     "walkthrough",
+    "skill",
     "document",
 )
 

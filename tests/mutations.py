@@ -201,6 +201,27 @@ MUTATIONS = (
         ("tests/workspace/proposals/actions", "tests/tools/proposals"),
     ),
     Mutation(
+        "a skill is offered only if a rule requires an approval of its changes",
+        "workspace/skills.py",
+        "        elif path not in reviewed_paths:\n",
+        "        elif not reviewed_paths:\n",
+        ("tests/workspace/test_skills.py",),
+    ),
+    Mutation(
+        "a rule without approvals does not permit a skill",
+        "workspace/skills.py",
+        "        if governing_rule.rule.approvals >= 1\n",
+        "",
+        ("tests/workspace/test_skills.py",),
+    ),
+    Mutation(
+        "skills of a proposal's branch are not offered",
+        "workspace/skills.py",
+        "name is None or name.startswith(PROPOSAL_BRANCH_PREFIX)",
+        "name is None",
+        ("tests/workspace/test_skills.py",),
+    ),
+    Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
         "    settings_paths = {\n"

@@ -74,6 +74,8 @@ class Dispatcher(Protocol):
 
     def list_prompts(self) -> OfferedPrompts[Any]: ...
 
+    def may_change_prompts(self) -> bool: ...
+
     def call(
         self,
         name: str,
@@ -244,11 +246,25 @@ class ToolDispatcher:
         return self._build_context(self._get_current_index(), client)
 
     def list_prompts(self) -> OfferedPrompts[Context]:
-        """Return the prompts whose messages name only tools that the client has."""
+        """Return the prompts whose messages name only tools that the client has, and those of skills."""
         from tools.prompts import PROMPTS
         from tools.prompts.prompt import OfferedPrompts
 
-        return OfferedPrompts(self.context(), PROMPTS)
+        context = self.context()
+        skills = context.served_skills()
+        if skills is None:
+            return OfferedPrompts(context, PROMPTS)
+        from tools.prompts.skills import build_skill_prompts
+
+        return OfferedPrompts(context, (*PROMPTS, *build_skill_prompts(skills)), may_change=True)
+
+    def may_change_prompts(self) -> bool:
+        """Return True if a commit may change the list of prompts, because the workspace has skills."""
+        snapshot = _read_snapshot(self._select_described_index().workspace)
+        try:
+            return snapshot is not None and snapshot.config.skills
+        except WorkspaceError:  # a call reports invalid settings
+            return False
 
     def _build_failure(
         self,

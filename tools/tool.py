@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.errors import WorkspaceError
     from workspace.policy.tokens import Person
+    from workspace.skills import ServedSkills
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
     from workspace.writing.read_before_write import SeenTexts
@@ -159,6 +160,19 @@ class Context:
         Raises the errors of `Workspace.at`.
         """
         return self.workspace.at(ref)
+
+    def served_skills(self) -> ServedSkills | None:
+        """Return the skills that the served branch offers; None if it offers none, or cannot be read."""
+        from workspace.errors import WorkspaceError
+
+        try:
+            if not self.workspace.snapshot().config.skills:
+                return None  # without the imports of the check
+            from workspace.skills import read_served_skills
+
+            return read_served_skills(self.workspace)
+        except WorkspaceError:  # calls that read the settings report their errors
+            return None
 
 
 Data = dict[str, Any]

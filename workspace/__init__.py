@@ -24,6 +24,7 @@ proposals/           proposals: branches to be merged after review, with their d
 publishing/          the publication of a batch
 rendering/           rendering: untrusted Markdown as HTML that is safe to show
 revisions.py         refs: the names of commits to read
+skills.py            the skills of the served branch: reviewed documents with instructions for a model
 snapshot/            a commit as documents: snapshots, overlays of uncommitted changes, and document types
 source_workspace.py  one ref, or one folder at this ref, read as a documentation source
 sync/                synchronization with a remote: fetch, merge and push of branches and proposals

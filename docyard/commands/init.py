@@ -47,6 +47,9 @@ SETTINGS_TEMPLATE = """\
 # "off": write unsigned commits even if the repository's configuration requires signed ones.
 # signing = "required"
 
+# true: documents of type "skill" are instructions for a model, if a [[protect]] rule requires an approval.
+# skills = false
+
 [corpus]
 # The subject of the documents in a few words; agents read it in the description of search_docs.
 # description = "the platform team's specifications"

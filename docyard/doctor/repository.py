@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from docyard.doctor.documents import Progress, check_documents
 from docyard.doctor.finding import FIX_COMMAND, Finding, Severity, format_count, format_list
+from docyard.doctor.skills import check_skills
 from docyard.doctor.storage import check_storage
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
@@ -262,6 +263,7 @@ def check_repository(
             'Set signing = "off" in docyard.toml if unsigned commits are acceptable.',
         )
     yield from check_documents(snapshot, open_writable, progress)
+    yield from check_skills(workspace)
     if workspace.branch is None:
         return
     worktrees = workspace.git.worktrees_of(workspace.branch)

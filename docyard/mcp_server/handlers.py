@@ -37,17 +37,25 @@ from mcp_types import (
 )
 
 from docyard.mcp_server.calls import escape_surrogates
-from docyard.mcp_server.notifications import ResourceSubscriptions
+from docyard.mcp_server.notifications import ListAnnouncer, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
+from tools.errors import escape_invisible
 from tools.resources import MIME_TYPE
 
 if TYPE_CHECKING:
     from tools.prompts.prompt import Completer
     from tools.resources.contents import ResourceSource
+    from tools.resources.list import Resource as ListedResource
     from tools.resources.list import ResourcePage
     from tools.tool import Context
 
 Request = ServerRequestContext[Any, Any]
+
+LIST_TTL_MS = 30_000
+"""The time for which a client may keep a list that a commit can change."""
+
+FIXED_TTL_MS = 3_600_000
+"""The time for which a client may keep a list that does not change while a server runs."""
 
 
 class Resources:
@@ -62,19 +70,9 @@ class Resources:
         page = await self._requests.run_with_context(
             partial(_list_resources, params.cursor if params else None)
         )
-        self._subscriptions.record_documents(page.snapshot, request.session)
+        self._subscriptions.record_documents(page.documents, request.session)
         return ListResourcesResult(
-            resources=[
-                Resource(
-                    uri=resource.uri,
-                    name=escape_surrogates(resource.path),
-                    title=escape_surrogates(resource.title),
-                    mime_type=MIME_TYPE,
-                    size=resource.size,
-                    annotations=Annotations(audience=["user", "assistant"]),
-                )
-                for resource in page.resources
-            ],
+            resources=[_build_resource(resource) for resource in page.resources],
             next_cursor=page.next_cursor,
         )
 
@@ -101,6 +99,30 @@ class Resources:
         """Answer `resources/read`."""
         source = await self._requests.run_with_context(partial(_read_source, params.uri))
         return ReadResourceResult(contents=list(build_contents(source, params.uri)))
+
+
+def _build_resource(resource: ListedResource) -> Resource:
+    """Return a resource of the list. A skill has its own name, its description, and the highest priority.
+
+    The Skills extension of MCP (SEP-2640), "Resource Metadata": the name and the description are those of
+    the skill.
+    """
+    listed_resource = Resource(
+        uri=resource.uri,
+        name=escape_surrogates(resource.path),
+        title=escape_surrogates(resource.title),
+        mime_type=MIME_TYPE,
+        size=resource.size,
+        annotations=Annotations(audience=["user", "assistant"]),
+    )
+    if resource.skill is None:
+        return listed_resource
+    skill_fields = {
+        "name": resource.skill.name,
+        "description": escape_surrogates(f"Skill: {escape_invisible(resource.skill.description)}"),
+        "annotations": Annotations(audience=["assistant"], priority=1.0),
+    }
+    return listed_resource.model_copy(update=skill_fields)
 
 
 def build_contents(source: ResourceSource, uri: str) -> tuple[TextResourceContents, ...]:
@@ -148,15 +170,20 @@ def _read_source(uri: str, context: Context) -> ResourceSource:
 
 
 class Prompts:
-    """The prompt handlers of one server."""
+    """The prompt handlers of one server; `announcer` stores the list that a client received."""
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: Requests, announcer: ListAnnouncer) -> None:
         self._requests = requests
+        self._announcer = announcer
 
     async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
         """Answer `prompts/list`."""
-        prompts = await self._requests.run_with_prompts(lambda offered: offered.prompts)
+        offered_prompts = await self._requests.run_with_prompts(lambda offered: offered)
+        self._announcer.record_list(offered_prompts.descriptions, request.session)
+        ttl_ms = LIST_TTL_MS if offered_prompts.may_change else FIXED_TTL_MS
         return ListPromptsResult(
+            ttl_ms=ttl_ms,
+            cache_scope="private",
             prompts=[
                 Prompt(
                     name=prompt.name,
@@ -172,8 +199,8 @@ class Prompts:
                         for argument in prompt.arguments
                     ],
                 )
-                for prompt in prompts
-            ]
+                for prompt in offered_prompts.prompts
+            ],
         )
 
     async def get(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:

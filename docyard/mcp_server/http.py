@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard.mcp_server.arrays import wrap_array
 from docyard.mcp_server.calls import Progress, ToolCalls, Workers
-from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
+from docyard.mcp_server.notifications import ListAnnouncers, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.server import build_server, read_max_tokens
 from tools.arguments import InvalidArguments
@@ -127,19 +127,25 @@ async def serve_http(
         await calls.run_background(lambda _: load())
         await calls.run_background(warm)
         warm_event.set()
-        announcer.schedule()
+        announcers.schedule()
 
     async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(dispatcher, workers)
         bus = InMemorySubscriptionBus()
-        announcer = ToolListAnnouncer(dispatcher.definitions, workers, bus, is_shared=True)
-        dispatcher.on_list_change = announcer.schedule_from_thread
+        announcers = ListAnnouncers(
+            dispatcher,
+            workers,
+            bus,
+            polls_prompts=await workers.run(dispatcher.may_change_prompts),
+            is_shared=True,
+        )
+        dispatcher.on_list_change = announcers.tools.schedule_from_thread
         subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus, is_shared=True)
         server = build_server(
             dispatcher,
             calls,
             workers,
-            announcer,
+            announcers,
             subscriptions,
             version=version,
             list_event=anyio.Event(),
@@ -156,7 +162,7 @@ async def serve_http(
         async with AsyncExitStack() as stack:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(warm_up)
-            tasks.start_soon(announcer.run)
+            tasks.start_soon(announcers.run)
             tasks.start_soon(subscriptions.run)
             for manager in (event_manager, json_manager):
                 await stack.enter_async_context(manager.run())

@@ -31,9 +31,9 @@ from mcp_types import (
 
 from docyard.mcp_server.arrays import unwrap_array
 from docyard.mcp_server.calls import Progress, ToolCalls, Workers, escape_surrogates
-from docyard.mcp_server.handlers import Completions, Prompts, Resources
+from docyard.mcp_server.handlers import FIXED_TTL_MS, LIST_TTL_MS, Completions, Prompts, Resources
 from docyard.mcp_server.instructions import build_instructions
-from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
+from docyard.mcp_server.notifications import ListAnnouncers, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
@@ -50,8 +50,6 @@ log = logging.getLogger("docyard")
 
 Context = ServerRequestContext[Any, Any]
 
-_LIST_TTL_MS = 30_000  # the taxonomy values in a schema may be this old
-_FIXED_TTL_MS = 3_600_000  # prompts and templates do not change while a server runs
 _WARM_UP_DELAY_S = 1.0  # background work starts after this time if no client has listed the tools
 _TAXONOMY_TIMEOUT_S = 2.0  # the first list of tools waits at most this long for the values of a taxonomy
 _WORKER_COUNT = 8
@@ -63,7 +61,7 @@ def build_server(
     dispatcher: Dispatcher,
     calls: ToolCalls,
     workers: Workers,
-    announcer: ToolListAnnouncer,
+    announcers: ListAnnouncers,
     subscriptions: ResourceSubscriptions,
     *,
     version: str,
@@ -95,7 +93,7 @@ def build_server(
             with anyio.move_on_after(_TAXONOMY_TIMEOUT_S):
                 await wait_for_index()
         tool_definitions = await workers.run(list_definitions)
-        announcer.record_list(tool_definitions, context.session)
+        announcers.tools.record_list(tool_definitions, context.session)
         list_event.set()
         return ListToolsResult(
             tools=[Tool.model_validate(tool) for tool in tool_definitions], _meta={META_KEY: SCHEMA_VERSION}
@@ -118,10 +116,10 @@ def build_server(
         except UnknownTool as error:
             raise build_unknown_tool_error(error) from None
         finally:
-            _notify(announcer.schedule, subscriptions.schedule)
+            _notify(announcers.schedule, subscriptions.schedule)
 
     requests = Requests(dispatcher, workers)
-    resources, prompts = Resources(requests, subscriptions), Prompts(requests)
+    resources, prompts = Resources(requests, subscriptions), Prompts(requests, announcers.prompts)
     handlers: dict[str, Any] = {
         "on_list_prompts": prompts.list,
         "on_get_prompt": prompts.get,
@@ -141,9 +139,8 @@ def build_server(
         version=version,
         instructions=build_instructions(dispatcher.tool_names()),
         cache_hints={
-            "tools/list": CacheHint(ttl_ms=_LIST_TTL_MS, scope="private"),
-            "prompts/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
-            "resources/templates/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
+            "tools/list": CacheHint(ttl_ms=LIST_TTL_MS, scope="private"),
+            "resources/templates/list": CacheHint(ttl_ms=FIXED_TTL_MS, scope="private"),
         },
         get_tool_input_schema=get_schema,
         on_list_tools=list_tools,
@@ -227,7 +224,7 @@ async def serve_stdio(
             start_event.set()
             await calls.run_background(warm)
             warm_event.set()
-            _notify(announcer.schedule)
+            _notify(announcers.schedule)
 
     async def wait_for_index() -> None:
         tasks.start_soon(warm_once)
@@ -252,27 +249,30 @@ async def serve_stdio(
     async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(dispatcher, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
-        announcer = ToolListAnnouncer(dispatcher.definitions, workers, bus)
-        dispatcher.on_list_change = announcer.schedule_from_thread
+        may_change_prompts = await workers.run(dispatcher.may_change_prompts)
+        announcers = ListAnnouncers(dispatcher, workers, bus, polls_prompts=may_change_prompts)
+        dispatcher.on_list_change = announcers.tools.schedule_from_thread
         subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus)
         server = build_server(
             dispatcher,
             calls,
             workers,
-            announcer,
+            announcers,
             subscriptions,
             version=version,
             list_event=list_event,
             wait_for_index=wait_for_index,
         )
-        notification_options = NotificationOptions(tools_changed=True, resources_changed=True)
+        notification_options = NotificationOptions(
+            tools_changed=True, resources_changed=True, prompts_changed=may_change_prompts
+        )
         options = server.create_initialization_options(notification_options)
         async with anyio.create_task_group() as tasks:
             async with open_stdio() as connection:
                 if sys.platform != "win32":  # the event loop there cannot receive signals
                     tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
                 tasks.start_soon(warm_up, connection.requests)
-                tasks.start_soon(announcer.run)
+                tasks.start_soon(announcers.run)
                 tasks.start_soon(subscriptions.run)
                 await server.run(connection.incoming, connection.outgoing, options)
             calls.close()

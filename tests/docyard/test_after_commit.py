@@ -29,7 +29,7 @@ EDIT_FIELDS = {"operation": "add_section", "file": "guide.md", "title": "Bounds"
 # notification fails.
 BROKEN_SERVER_SCRIPT = """
 import os, sys
-from docyard.mcp_server.notifications import ToolListAnnouncer
+from docyard.mcp_server.notifications import ListAnnouncer
 
 marker = sys.argv.pop(1)
 
@@ -42,7 +42,7 @@ def fail(self):
     raise RuntimeError("no notification")
 
 sys.meta_path.insert(0, BrokenImporter())
-ToolListAnnouncer.schedule = fail
+ListAnnouncer.schedule = fail
 from docyard.cli.main import main
 sys.exit(main())
 """

@@ -18,6 +18,9 @@ class FaultyDispatcher:
     def tool_names(self) -> frozenset[str]:
         return frozenset(("faulty",))
 
+    def may_change_prompts(self) -> bool:
+        return False
+
     def awaits_taxonomy(self) -> bool:
         return False
 

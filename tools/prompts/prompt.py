@@ -117,11 +117,20 @@ class Prompt(Generic[C]):
 
 
 class OfferedPrompts(Generic[C]):
-    """The prompts of a client whose messages name only its tools, and the context that writes them."""
+    """The prompts of a client whose messages name only its tools, and the context that writes them.
 
-    def __init__(self, context: C, prompts: Sequence[Prompt[C]]) -> None:
+    `may_change` is True if a commit may change the list.
+    """
+
+    def __init__(self, context: C, prompts: Sequence[Prompt[C]], *, may_change: bool = False) -> None:
         self.context = context
         self.prompts = tuple(prompt for prompt in prompts if prompt.is_offered(context))
+        self.may_change = may_change
+
+    @property
+    def descriptions(self) -> list[tuple[str, str, str]]:
+        """The name, title and description of each prompt, which differ if the list has changed."""
+        return [(prompt.name, prompt.title, prompt.description) for prompt in self.prompts]
 
     def find(self, name: str) -> Prompt[C]:
         """Return the prompt with a name. Raises UnknownPrompt with the nearest names."""
@@ -152,7 +161,10 @@ class OfferedPrompts(Generic[C]):
 def make_unknown_argument_error(name: str, known_names: Sequence[str]) -> InvalidArguments:
     """Return the error for an unknown argument, with the nearest names."""
     nearest = find_nearest_fields(name, known_names)
-    fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known arguments: {', '.join(known_names)}."
+    if nearest:
+        fix = f"Did you mean '{nearest[0]}'?"
+    else:
+        fix = f"Known arguments: {', '.join(known_names)}." if known_names else "Give no arguments."
     shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
     return InvalidArguments(f"unknown argument '{shown_name}'", fix=fix, field=shown_name, nearest=nearest)
 

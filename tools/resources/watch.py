@@ -8,11 +8,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.resources.contents import InvalidUri, ResourceLocation, locate_resource, parse_uri
+from tools.resources.list import read_listed_documents
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tools.resources.list import ListedDocuments
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
@@ -34,7 +36,7 @@ class WatchedState(NamedTuple):
 
 
 class ResourceChanges(NamedTuple):
-    """The URIs whose bytes changed; `is_list_changed` is True if documents were added or removed."""
+    """The URIs whose bytes changed; `is_list_changed` is True if other documents or skills are listed."""
 
     uris: tuple[str, ...]
     is_list_changed: bool
@@ -52,19 +54,19 @@ class ResourceWatch:
         self._counts: Counter[str] = Counter()
         self._states: dict[str, WatchedState | None] = {}
         self._tree: str | None = None
-        self._listed_paths: tuple[str, ...] | None = None
+        self._listed_key: tuple[object, ...] | None = None
         self._lock = threading.Lock()
 
     @property
     def is_idle(self) -> bool:
         """Return True if no client would be notified of a change."""
-        return not self._counts and self._listed_paths is None
+        return not self._counts and self._listed_key is None
 
-    def record_list(self, snapshot: Snapshot) -> None:
+    def record_list(self, documents: ListedDocuments) -> None:
         """Record the list of documents that a client received. List changes are reported from then on."""
         with self._lock:
-            self._listed_paths = tuple(snapshot.documents)
-            self._force_comparison(snapshot)
+            self._listed_key = documents.key
+            self._force_comparison(documents.snapshot)
 
     def add(self, uri: str) -> None:
         """Add a subscription to a resource.
@@ -117,13 +119,13 @@ class ResourceWatch:
         snapshot = context.snapshot()
         if snapshot.tree == self._tree:
             return ResourceChanges((), False)
-        paths = tuple(snapshot.documents)  # outside the lock, because the comparison may take long
+        listed_key = read_listed_documents(context).key  # outside the lock, because it may take long
         with self._lock:
             self._tree = snapshot.tree
             states = dict(self._states)
-            is_list_changed = self._listed_paths is not None and paths != self._listed_paths
+            is_list_changed = self._listed_key not in (None, listed_key)
             if is_list_changed:
-                self._listed_paths = paths
+                self._listed_key = listed_key
         changed_uris: list[str] = []
         for uri, old_state in states.items():
             is_unchanged = old_state is not None and _is_unchanged(snapshot, old_state)

@@ -113,6 +113,10 @@ class SourcesDispatcher:
 
         return OfferedPrompts(self._build_context("", self._sources.max_tokens), (PROMPT,))
 
+    def may_change_prompts(self) -> bool:
+        """Return False: sources offer no skills."""
+        return False
+
     def call(
         self,
         name: str,

@@ -179,6 +179,7 @@ class WorkspaceConfig(_Settings):
     overwrite: Literal["seen", "any"] = "seen"
     fsync: bool = True
     signing: Literal["required", "off"] = "required"
+    skills: bool = Field(default=False, strict=True)
     # Constructed without validation; otherwise each start of the process would build all validators.
     corpus: CorpusSettings = CorpusSettings.model_construct()
     taxonomy: dict[Annotated[str, AfterValidator(_check_key_name)], TaxonomyKey] = {}

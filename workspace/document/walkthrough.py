@@ -67,7 +67,7 @@ def build_walkthrough(document: Document) -> Walkthrough:
     return Walkthrough(
         id=document.path,
         title=document.title,
-        description=_read_description(document),
+        description=read_description(document),
         technology=_read_technology(document.front_matter.get("technology")),
         steps=tuple(
             Step(
@@ -87,7 +87,8 @@ def find_steps(document: Document) -> Iterator[Section]:
     return (section for section in document.sections if section.level == _STEP_LEVEL)
 
 
-def _read_description(document: Document) -> str:
+def read_description(document: Document) -> str:
+    """Return the first paragraph with text in a document's preamble, as plain text, shortened; or ""."""
     preamble = document.preamble
     if preamble is None:
         return ""
@@ -98,17 +99,17 @@ def _read_description(document: Document) -> str:
             source = data[block.start : min(block.end, block.start + _MAX_PARAGRAPH_BYTES)]
             # A paragraph of images alone, such as badges, has no text.
             if text := " ".join(to_plain_text(source.decode("utf-8", "replace")).split()):
-                return _shorten(text, MAX_DESCRIPTION_CHARACTERS)
+                return shorten_text(text, MAX_DESCRIPTION_CHARACTERS)
     return ""
 
 
 def _read_technology(value: object) -> str | None:
     items = value if isinstance(value, list) else [value]
     texts = dict.fromkeys(text for text in map(format_value, items) if text)
-    return _shorten(", ".join(texts), MAX_TECHNOLOGY_CHARACTERS) or None
+    return shorten_text(", ".join(texts), MAX_TECHNOLOGY_CHARACTERS) or None
 
 
-def _shorten(text: str, max_characters: int) -> str:
+def shorten_text(text: str, max_characters: int) -> str:
     """Return a text of at most `max_characters`; a longer text is cut after a word, with an ellipsis."""
     if len(text) <= max_characters:
         return text

@@ -8,7 +8,12 @@ from templates import DocumentType, InvalidTemplate, builtin_types, parse_type
 from workspace.config.toml import DEEP_KEY
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
-from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER
+from workspace.snapshot.type_names import (
+    MAX_TYPES,
+    TYPES_FOLDER,
+    list_builtin_names,
+    read_valid_config,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +41,9 @@ class BrokenType(WorkspaceError):
 
 def read_document_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
     """Return the types by name in display order; a workspace's own type replaces a built-in type."""
-    types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
+    types: dict[str, DocumentType | BrokenType] = {
+        name: builtin_types()[name] for name in list_builtin_names(read_valid_config(snapshot))
+    }
     folder = snapshot.entry(TYPES_FOLDER)
     if folder is None or not folder.is_tree:
         return types

@@ -12,7 +12,7 @@ from workspace.links.file_tree import group_by_stem
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.document_types import TYPE_FILES, read_type
 from workspace.snapshot.snapshot import check_lfs_pointer
-from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER
+from workspace.snapshot.type_names import MAX_TYPES, TYPES_FOLDER, list_builtin_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -84,7 +84,9 @@ class FileSetTree:
     @cached_property
     def types(self) -> Mapping[str, DocumentType | BrokenType]:
         """The document types by name; a type of `.docyard/templates/` replaces a built-in type."""
-        types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
+        types: dict[str, DocumentType | BrokenType] = {
+            name: builtin_types()[name] for name in list_builtin_names(self._files.config)
+        }
         type_paths = [
             path[len(TYPES_FOLDER) + 1 :] for path in self._files.paths if path.startswith(f"{TYPES_FOLDER}/")
         ]

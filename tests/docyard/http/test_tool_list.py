@@ -11,7 +11,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.subscriptions import ServerEvent, ToolsListChanged
 
 from docyard.mcp_server.calls import ToolCalls, Workers
-from docyard.mcp_server.notifications import ToolListAnnouncer
+from docyard.mcp_server.notifications import ListAnnouncer
 from tools.dispatcher import UnknownTool
 
 TIMEOUT_S = 60.0
@@ -38,7 +38,14 @@ async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
     bus.subscribe(record_event)
     session = cast(ServerSession, SessionWithoutChannel())
     async with Workers(1) as workers:
-        announcer = ToolListAnnouncer(lambda: tool_lists[-1], workers, bus, is_shared=True)
+        announcer = ListAnnouncer(
+            lambda: tool_lists[-1],
+            workers,
+            bus,
+            ToolsListChanged(),
+            ServerSession.send_tool_list_changed,
+            is_shared=True,
+        )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(announcer.run)
             announcer.record_list(tool_lists[-1], session)

@@ -35,6 +35,9 @@ class StubDispatcher:
     def tool_names(self) -> frozenset[str]:
         return frozenset(TOOL_NAMES)
 
+    def may_change_prompts(self) -> bool:
+        return False
+
     def awaits_taxonomy(self) -> bool:
         return (FOLDER / "awaits").exists()
 

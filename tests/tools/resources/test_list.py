@@ -27,8 +27,8 @@ def open_context(repo: Repo) -> Context:
 def test_resource_list_has_title_and_size(dispatcher: ToolDispatcher) -> None:
     page = list_resources(dispatcher.context(), None)
     assert [tuple(resource) for resource in page.resources] == [
-        ("doc:///api.md", "api.md", "API", len(API_TEXT)),
-        ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n")),
+        ("doc:///api.md", "api.md", "API", len(API_TEXT), None),
+        ("doc:///notes/plain.md", "notes/plain.md", "Plain", len("# Plain\n\nNothing of note.\n"), None),
     ]
     assert page.next_cursor is None
 

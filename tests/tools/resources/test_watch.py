@@ -8,6 +8,7 @@ from tests.repositories import Repo
 from tests.tools.conftest import API_TEXT
 from tools.dispatcher import ToolDispatcher
 from tools.resources.contents import InvalidUri
+from tools.resources.list import read_listed_documents
 from tools.resources.watch import ResourceWatch, TooManyWatchedResources
 from workspace.errors import WorkspaceError
 
@@ -84,7 +85,7 @@ def test_list_change_is_notified_for_new_and_removed_documents(
 ) -> None:
     repo.commit({"new.md": "# New\n"})
     assert not watch.find_changes().is_list_changed, "no client has requested the list"
-    watch.record_list(dispatcher.context().snapshot())
+    watch.record_list(read_listed_documents(dispatcher.context()))
     assert not watch.find_changes().is_list_changed
     repo.commit({"api.md": "# Other\n"})
     assert not watch.find_changes().is_list_changed
@@ -98,11 +99,11 @@ def test_list_change_is_notified_for_new_and_removed_documents(
 
 def test_late_list_change_is_still_notified(dispatcher: ToolDispatcher, repo: Repo) -> None:
     watch = ResourceWatch(dispatcher.context)
-    snapshot_before = dispatcher.context().snapshot()
+    documents_before = read_listed_documents(dispatcher.context())
     repo.commit({"new.md": "# New\n"})
     watch.add(DOCUMENT_URI)
     watch.find_changes()
-    watch.record_list(snapshot_before)
+    watch.record_list(documents_before)
     assert watch.find_changes().is_list_changed
 
 

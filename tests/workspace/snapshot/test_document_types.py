@@ -9,6 +9,7 @@ from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.snapshot.document_types import BrokenType, UnknownType, read_document_type, read_document_types
 from workspace.snapshot.snapshot import Snapshot
+from workspace.snapshot.type_names import list_type_names
 
 pytestmark = pytest.mark.smoke
 
@@ -26,7 +27,7 @@ def test_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
     old_snapshot = take_snapshot(repo)
     repo.commit(NOTE_TYPE_FILES)
     assert read_document_type(take_snapshot(repo), "note").sections[0].title == "Body"
-    assert set(read_document_types(take_snapshot(repo))) == {*builtin_types(), "note"}
+    assert set(read_document_types(take_snapshot(repo))) == {*builtin_types(), "note"} - {"skill"}
     with pytest.raises(UnknownType):
         read_document_type(old_snapshot, "note")
 
@@ -66,4 +67,16 @@ def test_unknown_type_error_suggests_the_nearest_type(repo: Repo) -> None:
     with pytest.raises(UnknownType) as error_info:
         read_document_type(take_snapshot(repo), "api_spek")
     assert "api_spec" in error_info.value.fix
-    assert error_info.value.details["valid_types"] == list(builtin_types())
+    assert error_info.value.details["valid_types"] == [name for name in builtin_types() if name != "skill"]
+
+
+def test_skill_is_a_built_in_type_only_with_the_setting(repo: Repo) -> None:
+    repo.commit({"docyard.toml": "skills = true\n"})
+    assert read_document_type(take_snapshot(repo), "skill").title == "Skill"
+    assert list_type_names(take_snapshot(repo)) == list(builtin_types())
+    repo.commit({path.replace("note", "skill"): text for path, text in NOTE_TYPE_FILES.items()})
+    assert read_document_type(take_snapshot(repo), "skill").title == "Note"
+    repo.commit({"docyard.toml": ""})
+    assert read_document_type(take_snapshot(repo), "skill").title == "Note"
+    repo.commit({"docyard.toml": "skills = 1\n"})
+    assert "skill" in list_type_names(take_snapshot(repo))
