@@ -203,16 +203,23 @@ MUTATIONS = (
     Mutation(
         "a skill is offered only if a rule requires an approval of its changes",
         "workspace/skills.py",
-        "        elif path not in reviewed_paths:\n",
-        "        elif not reviewed_paths:\n",
+        "        elif path not in approved_paths:\n",
+        "        elif not approved_paths:\n",
         ("tests/workspace/test_skills.py",),
     ),
     Mutation(
         "a rule without approvals does not permit a skill",
-        "workspace/skills.py",
+        "workspace/policy/unapproved_text.py",
         "        if governing_rule.rule.approvals >= 1\n",
         "",
         ("tests/workspace/test_skills.py",),
+    ),
+    Mutation(
+        "text that was written before the rule is no skill",
+        "workspace/policy/unapproved_text.py",
+        "                    verdicts[text] = _is_unapproved(git, node, text)\n",
+        "                    verdicts[text] = False\n",
+        ("tests/workspace/policy/test_unapproved_text.py",),
     ),
     Mutation(
         "skills of a proposal's branch are not offered",

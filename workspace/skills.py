@@ -1,8 +1,9 @@
 """Skills: documents of type `skill`, whose text a server offers as instructions for a model.
 
 A skill is offered only with `skills = true` in `docyard.toml`, only at the tip of the served branch, and only
-if a rule of this tip requires the approval of its changes. Each rule also governs `docyard.toml`, so neither
-the setting nor the rules can change without an approval.
+if a rule of this tip requires the approval of its changes. Its text must not have been written through
+Docyard before such a rule. Each rule also governs `docyard.toml`, so neither the setting nor the rules can
+change without an approval.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from workspace.config.toml import CONFIG_PATH
 from workspace.document.walkthrough import MAX_DESCRIPTION_CHARACTERS, read_description, shorten_text
 from workspace.frontmatter.reader import format_value
 from workspace.lru_cache import LRUCache
-from workspace.policy.protection import TouchedPath, find_governing_rules
+from workspace.policy.protection import TouchedPath
+from workspace.policy.unapproved_text import Text, find_approved_paths, find_unapproved_texts
 from workspace.proposal_ids import PROPOSAL_BRANCH_PREFIX
 from workspace.snapshot.documents_by_type import DocumentsByType
 from workspace.snapshot.type_names import SKILL_TYPE
@@ -42,7 +44,7 @@ MAX_SKILL_BYTES = 50_000
 # The names of the Agent Skills specification (agentskills.io/specification, "name field").
 _NAME = re.compile("(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*")
 _FOLDER_FILE = "SKILL"  # a file of this name has the name of its folder
-_MAX_CACHED_TREES = 8
+_MAX_CACHED_COMMITS = 8
 
 _DOCUMENTS = DocumentsByType(SKILL_TYPE)
 
@@ -50,9 +52,13 @@ _DOCUMENTS = DocumentsByType(SKILL_TYPE)
 class SkillFault(Enum):
     """A reason why a skill is not offered, and its fix."""
 
-    UNREVIEWED = (
+    UNPROTECTED = (
         "no [[protect]] rule requires an approval of changes",
         f'Add a [[protect]] table with types = ["{SKILL_TYPE}"] and approvals = 1 to {CONFIG_PATH}.',
+    )
+    UNAPPROVED = (
+        "the text was written through Docyard before a rule required an approval",
+        "Change it in a proposal, and merge this after an approval.",
     )
     MANIFEST = (
         f"the type is that of a {MANIFEST}",
@@ -93,7 +99,7 @@ class Skill(NamedTuple):
     def read_text(self, snapshot: Snapshot) -> str:
         """Return the Markdown of the skill at a commit, without its front matter."""
         document = snapshot.document(self.path)
-        return document.text(document.front_matter_end, len(document.data))
+        return document.text(document.front_matter_end, len(document.data)).lstrip("\r\n")
 
 
 class SkillProblem(NamedTuple):
@@ -117,7 +123,7 @@ class ServedSkills(NamedTuple):
     offered: tuple[Skill, ...]
 
 
-_cache: LRUCache[tuple[str | None, tuple[str, ...]], Skills] = LRUCache(_MAX_CACHED_TREES)
+_cache: LRUCache[tuple[str, str | None, tuple[str, ...]], Skills] = LRUCache(_MAX_CACHED_COMMITS)
 
 
 def read_served_skills(branch: Branch) -> ServedSkills | None:
@@ -148,7 +154,8 @@ def read_skills(snapshot: Snapshot) -> Skills:
     """Return the skills of a commit by its own rules, whatever its setting is. Raises InvalidConfig."""
     # A document whose object is missing is not among the paths, until it is restored.
     paths = _DOCUMENTS.list_paths(snapshot)
-    return _cache.get((snapshot.tree, paths), _read_skills, snapshot, paths)
+    key = (str(snapshot.git.common_dir), snapshot.commit, paths)
+    return _cache.get(key, _read_skills, snapshot, paths) if paths else Skills(())
 
 
 def _read_skills(snapshot: Snapshot, paths: Sequence[str]) -> Skills:
@@ -169,14 +176,23 @@ def _read_skills(snapshot: Snapshot, paths: Sequence[str]) -> Skills:
 
 def _find_faults(snapshot: Snapshot, paths: Sequence[str]) -> Iterator[tuple[str, SkillFault]]:
     """Yield the paths of skills that cannot be offered, with the first reason of each."""
-    reviewed_paths = _find_reviewed_paths(snapshot, paths)
+    types = {path: frozenset(_read_types(snapshot.document(path))) for path in paths}
+    approved_paths = find_approved_paths(snapshot.config, [TouchedPath(path, types[path]) for path in paths])
+    assert snapshot.commit is not None  # it has documents
+    unapproved_paths = find_unapproved_texts(
+        snapshot.git,
+        snapshot.commit,
+        [Text(path, snapshot.blob(path), types[path]) for path in paths if path in approved_paths],
+    )
     for path in paths:
         document = snapshot.document(path)
-        if SKILL_TYPE not in _read_types(document):
+        if SKILL_TYPE not in types[path]:
             yield path, SkillFault.MANIFEST
-        elif path not in reviewed_paths:
-            yield path, SkillFault.UNREVIEWED
-        elif not _NAME.fullmatch(_read_name(path)):
+        elif path not in approved_paths:
+            yield path, SkillFault.UNPROTECTED
+        elif path in unapproved_paths:
+            yield path, SkillFault.UNAPPROVED
+        elif not is_skill_name(_read_name(path)):
             yield path, SkillFault.NAME
         elif len(document.data) > MAX_SKILL_BYTES:
             yield path, SkillFault.LARGE
@@ -186,15 +202,9 @@ def _find_faults(snapshot: Snapshot, paths: Sequence[str]) -> Iterator[tuple[str
             yield path, SkillFault.EMPTY
 
 
-def _find_reviewed_paths(snapshot: Snapshot, paths: Sequence[str]) -> frozenset[str]:
-    """Return the paths whose changes need an approval by the rules of a commit."""
-    touched_paths = [TouchedPath(path, frozenset(_read_types(snapshot.document(path)))) for path in paths]
-    return frozenset(
-        path
-        for governing_rule in find_governing_rules(snapshot.config, touched_paths)
-        if governing_rule.rule.approvals >= 1
-        for path in governing_rule.paths
-    )
+def is_skill_name(name: str) -> bool:
+    """Return True if a skill may have this name. No built-in prompt has such a name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def _read_types(document: Document) -> tuple[str, ...]:

@@ -159,7 +159,7 @@ def test_unprotected_skill_does_not_hide_protected_skill_of_its_name(tmp_path: P
     skills = read_served_skills(Workspace.open(repo.path))
     assert skills is not None
     assert [skill.title for skill in skills.offered] == ["Reviewed"]
-    assert list_faults(repo) == {"notes/deploy.md": SkillFault.UNREVIEWED}
+    assert list_faults(repo) == {"notes/deploy.md": SkillFault.UNPROTECTED}
 
 
 def test_number_of_skills_is_limited(tmp_path: Path) -> None:

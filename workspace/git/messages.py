@@ -31,7 +31,7 @@ def format_commit_message(
     `trailers` are lines of visible ASCII.
     """
     subject, body = summarize_operations(summaries, paths=paths, message=message)
-    fields = {"Docyard-Tool": tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
+    fields = {TOOL_TRAILER: tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
     trailer_paragraph = "\n".join(f"{name}: {value}" for name, value in fields.items())
     return "\n\n".join(part for part in (_shorten_subject(subject), body, trailer_paragraph) if part) + "\n"
 
@@ -77,6 +77,12 @@ def _shorten_subject(subject: str) -> str:
         return subject
     return subject[: MAX_SUBJECT_LENGTH - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT_LENGTH - 1 :].lstrip()
 
+
+TOOL_TRAILER = "Docyard-Tool"
+"""The trailer that each commit of Docyard on a branch has: the tool that made it."""
+
+SYNC_TOOL = "sync"
+"""The tool of the merges of a synchronization."""
 
 PERSON_TRAILER = "Docyard-Person"
 """The trailer with the token that identified the author of a commit."""

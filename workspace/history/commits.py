@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from workspace.git.messages import read_trailers
+from workspace.git.messages import TOOL_TRAILER, read_trailers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -171,7 +171,7 @@ def describe_commit(commit: Commit) -> CommitInfo:
         time=datetime.fromtimestamp(min(max(commit.author.time, 0), _MAX_TIMESTAMP), UTC),
         subject=commit.message.strip().partition("\n")[0].strip(),
         client=trailers.get("Docyard-Client"),
-        tool=trailers.get("Docyard-Tool"),
+        tool=trailers.get(TOOL_TRAILER),
         proposal=trailers.get("Docyard-Proposal"),
     )
 

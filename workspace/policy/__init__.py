@@ -1,5 +1,6 @@
 """The policy: which documents change only by review, and the tokens that identify people.
 
-protection.py  the rules that govern a change, and the gate for direct writes to the served branch
-tokens.py      named tokens
+protection.py       the rules that govern a change, and the gate for direct writes to the served branch
+tokens.py           named tokens
+unapproved_text.py  text that Docyard wrote before a rule required an approval of its changes
 """

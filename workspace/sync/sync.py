@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
-from workspace.git.messages import DECIDED_BY_TRAILER, format_commit_message
+from workspace.git.messages import DECIDED_BY_TRAILER, SYNC_TOOL, format_commit_message
 from workspace.git.private_folder import open_lock
 from workspace.git.remotes.exchange import Peer
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
@@ -286,7 +286,7 @@ def _format_message(branch: str, remote: str, *, has_resolutions: bool) -> str:
     subject = f"Merge '{branch}' of {remote}"
     trailers = {DECIDED_BY_TRAILER: "git"} if has_resolutions else None
     return format_commit_message(
-        [subject], paths=[], message=None, tool="sync", client="docyard", trailers=trailers
+        [subject], paths=[], message=None, tool=SYNC_TOOL, client="docyard", trailers=trailers
     )
 
 

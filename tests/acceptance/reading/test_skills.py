@@ -13,7 +13,7 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged
 from mcp_types import PromptListChangedNotification, ResourceListChangedNotification, TextContent
 
 from tests.acceptance.clients import connect_to_server
-from tests.acceptance.server import ProtocolMode
+from tests.acceptance.server import ProtocolMode, build_artifact
 from tests.repositories import Repo, create_bare_repository, create_repository
 from tests.stdio_client import HANDSHAKE, RawClient, build_serve_command, connect
 
@@ -70,7 +70,7 @@ async def test_text_of_proposal_or_ref_is_never_a_prompt(
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         for arguments in (
             {
-                "operation": "set_section",
+                "operation": "update_content",
                 "file": "z/deploy.md",
                 "slug": "_preamble",
                 "content": "# Deploy\n\nFORGED\n",
@@ -88,6 +88,17 @@ async def test_text_of_proposal_or_ref_is_never_a_prompt(
         assert await list_prompt_names(client) == BUILT_IN_NAMES
         with pytest.raises(MCPError, match="unknown prompt 'deploy'"):
             await client.get_prompt("deploy")
+
+
+async def test_artifact_offers_no_skills(tmp_path: Path, home: Path, protocol: ProtocolMode) -> None:
+    repo = create_repository(tmp_path / "docs", FILES)
+    build_artifact(repo.path, home, tmp_path / "out")
+    arguments = ["--index", tmp_path / "out", "--read-only"]
+    async with connect_to_server(home, protocol, arguments) as client:
+        assert await list_prompt_names(client) == BUILT_IN_NAMES[1:]
+        resources = (await client.list_resources()).resources
+        assert [resource.uri for resource in resources] == ["doc:///a.md", "doc:///z/deploy.md"]
+        assert [resource.description for resource in resources] == [None, None]
 
 
 async def test_changed_skills_are_announced(tmp_path: Path, home: Path, protocol: ProtocolMode) -> None:
@@ -156,13 +167,14 @@ def read_lists(repo: Repo) -> list[str]:
 
 
 async def test_without_the_setting_a_skill_is_a_document_like_any_other(tmp_path: Path) -> None:
-    with_skill = create_repository(tmp_path / "a", {**FILES, "docyard.toml": RULE})
+    with_skill = create_repository(tmp_path / "a" / "docs", {**FILES, "docyard.toml": RULE})
     other_type = SKILL.replace("type: skill", "type: skull")
     without_skill = create_repository(
-        tmp_path / "b", {**FILES, "docyard.toml": RULE.replace("skill", "skull"), "z/deploy.md": other_type}
+        tmp_path / "b" / "docs",
+        {**FILES, "docyard.toml": RULE.replace("skill", "skull"), "z/deploy.md": other_type},
     )
     responses = read_lists(with_skill)
-    assert responses == read_lists(without_skill)
+    assert responses == [response.replace("skull", "skill") for response in read_lists(without_skill)]
     capabilities = json.loads(responses[0])["result"]["capabilities"]
     assert capabilities["prompts"] == {"listChanged": False}
     assert [prompt["name"] for prompt in json.loads(responses[1])["result"]["prompts"]] == BUILT_IN_NAMES

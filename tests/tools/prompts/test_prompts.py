@@ -19,6 +19,7 @@ from tools.prompts.prompt import FilledPrompt, OfferedPrompts, Prompt, UnknownPr
 from tools.tool import Context
 from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
+from workspace.skills import is_skill_name
 from workspace.workspace import Workspace
 
 PROMPT_ARGUMENTS: Mapping[str, dict[str, str]] = {
@@ -186,3 +187,7 @@ def test_arguments_with_candidates_are_completed(dispatcher: ToolDispatcher) -> 
     assert has_candidates == dict.fromkeys(
         ("write_spec.doc_type", "write_spec.folder", "review_document.path", "review_document.focus"), True
     )
+
+
+def test_skill_cannot_have_the_name_of_a_built_in_prompt() -> None:
+    assert [prompt.name for prompt in PROMPTS if is_skill_name(prompt.name)] == []
