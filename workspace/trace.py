@@ -40,7 +40,7 @@ _MAX_CACHED_FILES = 100_000
 _MAX_CACHED_PREFIXES = 4
 _MAX_TITLE_CHARACTERS = 200
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,3}"
-_ITEM_START = re.compile(r"[*_`\[(]{0,4}")
+_ITEM_START = re.compile(rb"[*_`\[(]{0,4}")
 _SEPARATOR = re.compile(r"^[\s\])*_`:.,;\u2013\u2014-]+")
 
 
@@ -170,23 +170,19 @@ class TraceFinder:
 
 
 def _make_mention_values(prefixes: tuple[str, ...]) -> DerivedValues[tuple[Mention, ...]]:
-    pattern, bytes_pattern = compile_pattern(prefixes), compile_bytes_pattern(prefixes)
+    pattern = compile_pattern(prefixes)
     return DerivedValues[tuple[Mention, ...]](
         lambda document: read_mentions(document, pattern),
-        lambda data: bytes_pattern.search(data) is not None,
+        lambda data: pattern.search(data) is not None,
         (),
         "Reading documents",
     )
 
 
-def compile_pattern(prefixes: Sequence[str]) -> re.Pattern[str]:
-    """Return the pattern of identifiers in documents: a prefix, a hyphen, and numbers with dots."""
-    return re.compile(rf"(?<![0-9A-Za-z_-])(?:{'|'.join(prefixes)})-{_NUMBER}(?![0-9A-Za-z_])")
-
-
-def compile_bytes_pattern(prefixes: Sequence[str]) -> re.Pattern[bytes]:
-    """Return the pattern of identifiers in the bytes of documents."""
-    return re.compile(compile_pattern(prefixes).pattern.encode())
+def compile_pattern(prefixes: Sequence[str]) -> re.Pattern[bytes]:
+    """Return the pattern of identifiers in the bytes of documents: a prefix, a hyphen, numbers with dots."""
+    names = "|".join(prefixes)
+    return re.compile(rf"(?<![0-9A-Za-z_-])(?:{names})-{_NUMBER}(?![0-9A-Za-z_])".encode())
 
 
 def compile_test_pattern(prefixes: Sequence[str]) -> re.Pattern[bytes]:
@@ -198,7 +194,7 @@ def compile_test_pattern(prefixes: Sequence[str]) -> re.Pattern[bytes]:
     return re.compile(rf"(?<![0-9A-Za-z])({names})[-_]({_NUMBER})(?![0-9A-Za-z])".encode(), re.IGNORECASE)
 
 
-def read_mentions(document: Document, pattern: re.Pattern[str]) -> tuple[Mention, ...]:
+def read_mentions(document: Document, pattern: re.Pattern[bytes]) -> tuple[Mention, ...]:
     """Return the mentions in a document in order.
 
     At one address, each identifier is returned once for its definitions' lines, its tasks and its text.
@@ -209,31 +205,25 @@ def read_mentions(document: Document, pattern: re.Pattern[str]) -> tuple[Mention
     tasks = document.all_tasks
     task_starts = [task.start for task in tasks]
     mentions: dict[tuple[str, MentionKind, str, int], Mention] = {}
-    first_line = lines.line_at(document.front_matter_end)
-    for line in range(first_line, len(lines)):
-        source = lines.line_bytes(line).decode("utf-8", "replace")
-        if line in literal_lines:
+    for match in pattern.finditer(document.data, document.front_matter_end):
+        line, section = lines.line_at(match.start()), document.section_at(match.start())
+        if line in literal_lines or section is None:
             continue
-        for match in pattern.finditer(source):
-            offset = lines.offset(line)
-            section = document.section_at(offset)
-            if section is None:
-                continue
-            id, slug, title = match[0], section.key, section.title
-            kind = MentionKind.TEXT
-            task = _find_task(tasks, task_starts, lines.offset(line + 1) - 1)
-            if task is not None:
-                kind = MentionKind.DONE_TASK if task.is_done else MentionKind.OPEN_TASK
-                slug, title = format_task_address(section.key, task), task.title
-            elif definitions.get(line, ("", ""))[0] == id:
-                kind, title = MentionKind.DEFINITION, definitions[line][1]
-            mention = Mention(id, kind, slug, line + 1, title[:_MAX_TITLE_CHARACTERS])
-            repeated_line = line if kind is MentionKind.DEFINITION else -1
-            mentions.setdefault((id, kind, slug, repeated_line), mention)
+        id, slug, title = match[0].decode(), section.key, section.title
+        kind = MentionKind.TEXT
+        task = _find_task(tasks, task_starts, match.start())
+        if task is not None:
+            kind = MentionKind.DONE_TASK if task.is_done else MentionKind.OPEN_TASK
+            slug, title = format_task_address(section.key, task), task.title
+        elif definitions.get(line, ("", ""))[0] == id:
+            kind, title = MentionKind.DEFINITION, definitions[line][1]
+        mention = Mention(id, kind, slug, line + 1, title[:_MAX_TITLE_CHARACTERS])
+        repeated_line = line if kind is MentionKind.DEFINITION else -1
+        mentions.setdefault((id, kind, slug, repeated_line), mention)
     return tuple(mentions.values())
 
 
-def _find_definitions(document: Document, pattern: re.Pattern[str]) -> Mapping[int, tuple[str, str]]:
+def _find_definitions(document: Document, pattern: re.Pattern[bytes]) -> Mapping[int, tuple[str, str]]:
     """Return the identifier and title of each line on which a heading or a list item begins with one."""
     starts = [
         (section.heading.block.line, section.title)
@@ -243,11 +233,12 @@ def _find_definitions(document: Document, pattern: re.Pattern[str]) -> Mapping[i
     starts += [(item.paragraph_line, item.source) for item in document.outline.items]
     definitions: dict[int, tuple[str, str]] = {}
     for line, source in starts:
-        marks = _ITEM_START.match(source)
-        match = pattern.match(source, marks.end() if marks else 0)
+        data = source.partition("\n")[0].encode()
+        marks = _ITEM_START.match(data)
+        match = pattern.match(data, marks.end() if marks else 0)
         if match is not None:
-            rest = to_plain_text(source[match.end() :].partition("\n")[0])
-            definitions[line] = match[0], _SEPARATOR.sub("", rest)
+            title = to_plain_text(data[match.end() :].decode())
+            definitions[line] = match[0].decode(), _SEPARATOR.sub("", title)
     return definitions
 
 

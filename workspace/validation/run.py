@@ -246,10 +246,10 @@ class Validator:
 
     def _find_identifier_problems(self) -> Mapping[str, Sequence[IdentifierProblem]]:
         # Imported here because most workspaces have no identifiers.
-        from workspace.trace import compile_bytes_pattern, find_document_problems
+        from workspace.trace import compile_pattern, find_document_problems
 
         settings = self.files.config.trace
-        pattern = compile_bytes_pattern(settings.prefixes)
+        pattern = compile_pattern(settings.prefixes)
         reader, limits = self.files.reader, self.files.config.limits
         paths = [
             path
