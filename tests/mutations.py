@@ -266,6 +266,27 @@ MUTATIONS = (
         ("tests/workspace/proposals/actions",),
     ),
     Mutation(
+        "a merge that waits for a person is for the commit that the user was asked about",
+        "tools/proposals/missing_decision.py",
+        '{**fields, "commit": proposal.tip}',
+        "fields",
+        ("tests/acceptance/proposals/test_review_page.py",),
+    ),
+    Mutation(
+        "a user who declines to open a page permits no merge",
+        "docyard/mcp_server/review_page.py",
+        '        if action not in (None, "accept"):\n',
+        '        action = action and "accept"\n        if False:\n',
+        ("tests/acceptance/proposals/test_review_page.py",),
+    ),
+    Mutation(
+        "a client cannot forge the state of a call that it repeats",
+        "docyard/mcp_server/server.py",
+        "        server.middleware.append(build_state_boundary())\n",
+        "        pass\n",
+        ("tests/acceptance/proposals/test_review_page.py",),
+    ),
+    Mutation(
         "an edit invalidates earlier approvals",
         "workspace/proposals/approvals.py",
         "        if approval.commit != proposal.tip:\n",

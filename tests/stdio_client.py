@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.session import ElicitationFnT
 from mcp_types import Implementation
 
 from tests import fork_server
@@ -187,8 +188,12 @@ async def connect(
     variables: Mapping[str, str] | None = None,
     receive: Callable[[Any], Awaitable[None]] | None = None,
     log: TextIO | None = None,
+    elicit: ElicitationFnT | None = None,
 ) -> AsyncIterator[Client]:
-    """Start a server and yield the SDK's client. `receive` handles messages if `protocol` is `legacy`."""
+    """Start a server and yield the SDK's client. `receive` handles messages if `protocol` is `legacy`.
+
+    `elicit` responds to requests for the user; without it, the client supports none.
+    """
     env = dict(build_server_environment() if variables is None else variables)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
     async with Client(
@@ -196,5 +201,6 @@ async def connect(
         mode=protocol,
         client_info=Implementation(name=name, version="1"),
         message_handler=receive if protocol == "legacy" else None,
+        elicitation_callback=elicit,
     ) as client:
         yield client

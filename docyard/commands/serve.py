@@ -36,6 +36,7 @@ _REPOSITORY_OPTIONS = {
     "branch": "--branch",
     "no_fsync": "--no-fsync",
     "no_sync": "--no-sync",
+    "page_url": "--page-url",
 }
 
 
@@ -109,6 +110,15 @@ _REPOSITORY_OPTIONS = {
     "standard input and output]",
 )
 @click.option(
+    "--page-url",
+    metavar="URL",
+    envvar=environment.PAGE_URL,
+    show_envvar=True,
+    help="The URL of the web pages for people, such as https://docs.example.org. If a merge lacks an "
+    "approval, hosts that can open URLs ask the user to open the page of the proposal. [default: with "
+    "--http, the printed address, unless --allow-host is given]",
+)
+@click.option(
     "--allow-host",
     "allow_hosts",
     metavar="NAME[:PORT]",
@@ -148,6 +158,7 @@ def command(
     sources_file: Path | None,
     check: bool,
     http: str | None,
+    page_url: str | None,
     allow_hosts: tuple[str, ...],
     token_file: Path | None,
     no_token: bool,
@@ -181,7 +192,8 @@ def command(
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     if check and sources_file is not None:
         return _check_sources(find_folder(sources_file))
-    settings = _read_http_settings(context)
+    page_url = _read_page_url(page_url)
+    settings = _read_http_settings(context, page_url)
     from docyard.service import build_artifact_service, build_repository_service
 
     embedding = options.read_embedding_options(in_background=True)
@@ -218,7 +230,7 @@ def command(
         )
     try:
         if settings is None:
-            _serve_stdio(service)
+            _serve_stdio(service, page_url if service.may_write else None)
         else:
             _serve_http(service, settings, mermaid, math=math)
     finally:
@@ -240,6 +252,8 @@ def _check_usage(context: click.Context) -> None:
         for name, flag in _HTTP_OPTIONS.items():
             if name in given_options:
                 raise click.UsageError(f"{flag} needs --http HOST:PORT")
+    if context.params["read_only"] and "page_url" in given_options:
+        raise click.UsageError("--read-only and --page-url exclude each other: nothing can be merged")
     if context.params["sources_file"] is not None:
         for name, flag in (*_REPOSITORY_OPTIONS.items(), ("artifact", "--index"), ("key", "--key")):
             if name in given_options:
@@ -289,7 +303,19 @@ def _check_sources(file: Path) -> int:
     return Exit.DONE if can_serve_all else Exit.PROBLEMS
 
 
-def _read_http_settings(context: click.Context) -> HttpSettings | None:
+def _read_page_url(text: str | None) -> str | None:
+    """Return the URL of the pages for people, without a slash at the end. Raises click.UsageError."""
+    if not text:
+        return None
+    from docyard.http.settings import parse_page_url
+
+    try:
+        return parse_page_url(text)
+    except ValueError as error:
+        raise click.UsageError(f"--page-url: {error}") from None
+
+
+def _read_http_settings(context: click.Context, page_url: str | None) -> HttpSettings | None:
     """Return the HTTP settings; None if the server uses stdio. Raises click.UsageError, CommandError."""
     parameters = context.params
     if parameters["http"] is None:
@@ -304,6 +330,7 @@ def _read_http_settings(context: click.Context) -> HttpSettings | None:
             None if file is None else find_folder(file),
             no_token=parameters["no_token"],
             read_only=parameters["read_only"],
+            page_url=page_url,
         )
     except InvalidOptions as error:
         raise click.UsageError(str(error)) from None
@@ -315,8 +342,9 @@ def _serve_http(service: Service, settings: HttpSettings, mermaid: Path | None, 
     start_server(service, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
 
 
-def _serve_stdio(service: Service) -> None:
+def _serve_stdio(service: Service, page_url: str | None) -> None:
     from docyard.mcp_server.server import run_stdio
+    from docyard.web.urls import make_review_url_builder
 
     if is_terminal(sys.stdin):
         click.echo(
@@ -324,4 +352,9 @@ def _serve_stdio(service: Service) -> None:
             "`docyard init --hosts` prints how to connect a host)",
             err=True,
         )
-    run_stdio(service.dispatcher, version=__version__, warm=service.warm)
+    run_stdio(
+        service.dispatcher,
+        version=__version__,
+        warm=service.warm,
+        build_review_url=make_review_url_builder(page_url),
+    )

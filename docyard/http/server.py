@@ -38,6 +38,7 @@ from docyard.mcp_server.http import serve_http
 from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
 from docyard.web.site import Site
+from docyard.web.urls import make_review_url_builder
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -338,15 +339,18 @@ def start_server(
         if service.get_index is not None
         else None
     )
-    endpoint = partial(
-        serve_http,
-        service.dispatcher,
-        version=__version__,
-        load=partial(_load_index_and_pages, service) if site is not None else service.load,
-        warm=service.warm,
-    )
     sockets, port = open_sockets(settings.address)
     try:
+        endpoint = partial(
+            serve_http,
+            service.dispatcher,
+            version=__version__,
+            load=partial(_load_index_and_pages, service) if site is not None else service.load,
+            warm=service.warm,
+            build_review_url=make_review_url_builder(settings.build_page_url(port))
+            if service.may_write
+            else None,
+        )
         routes = _build_webhooks(service)
         if service.describe_sources is not None:
             routes.append(build_readiness_route(service.describe_sources))

@@ -75,6 +75,27 @@ def parse_address(text: str) -> ListenAddress:
     return ListenAddress(ip.compressed, port)
 
 
+def parse_page_url(text: str) -> str:
+    """Return the URL of web pages without a slash at the end.
+
+    Raises ValueError with the problem and the fix, which do not contain the URL.
+    """
+    scheme, separator, rest = text.partition("://")
+    scheme = scheme.lower()
+    authority = parse_authority(rest.removesuffix("/"))
+    if not separator or scheme not in ("http", "https") or authority is None:
+        raise ValueError(
+            "the URL must have only a scheme, a host and a port; write https://docs.example.org, without a "
+            "user name, a path, a query or a fragment"
+        )
+    if scheme == "http" and not authority.is_loopback:
+        raise ValueError(
+            "the URL must begin with https://, because people send their tokens to it; only the pages of "
+            "this machine may have http://"
+        )
+    return f"{scheme}://{authority.host}" + (f":{authority.port}" if authority.port is not None else "")
+
+
 def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
     """Open listening sockets; return them and their port. Raises CannotListen."""
     if address.host != "localhost":
@@ -146,13 +167,15 @@ class HttpSettings(NamedTuple):
     """The address of a server, its allowed names, and its token.
 
     If `token` is None, no token is needed. `is_token_printed` is true if the printed URL contains the token.
-    A token from a file is not printed, because the output may be logged.
+    A token from a file is not printed, because the output may be logged. `page_url` is the URL of the pages
+    for people, if it is set.
     """
 
     address: ListenAddress
     allowed_names: tuple[Authority, ...]
     token: str | None
     is_token_printed: bool
+    page_url: str | None = None
 
     def build_allowed_hosts(self, port: int) -> AllowedHosts:
         """Return the host names that requests to the given port may use."""
@@ -168,13 +191,25 @@ class HttpSettings(NamedTuple):
 
     def build_url(self, port: int) -> str:
         """Return the URL of the first page, which is printed at the start."""
+        query = f"?token={self.token}" if self.token is not None and self.is_token_printed else ""
+        return f"{self._build_origin(port)}/{query}"
+
+    def build_page_url(self, port: int) -> str | None:
+        """Return the URL of the pages for people, without a slash at the end.
+
+        If it is not set, it is the URL that this machine uses; None if a proxy gives the server another name.
+        """
+        if self.page_url is not None or self.allowed_names:
+            return self.page_url
+        return self._build_origin(port)
+
+    def _build_origin(self, port: int) -> str:
         if self._accepts_loopback:
             authority = f"{self.address.url_host}:{port}"
         else:
             host, allowed_port = self.allowed_names[0]
             authority = f"{host}:{port if allowed_port is None else allowed_port}"
-        query = f"?token={self.token}" if self.token is not None and self.is_token_printed else ""
-        return f"http://{authority}/{query}"
+        return f"http://{authority}"
 
     @property
     def _accepts_loopback(self) -> bool:
@@ -182,11 +217,18 @@ class HttpSettings(NamedTuple):
 
 
 def build_http_settings(
-    http: str, allow_hosts: Sequence[str], token_file: Path | None, *, no_token: bool, read_only: bool
+    http: str,
+    allow_hosts: Sequence[str],
+    token_file: Path | None,
+    *,
+    no_token: bool,
+    read_only: bool,
+    page_url: str | None = None,
 ) -> HttpSettings:
     """Return the settings for these options.
 
-    Raises InvalidOptions for options that exclude each other, CommandError for an unusable token file.
+    `page_url` is the result of `parse_page_url`. Raises InvalidOptions for options that exclude each other,
+    CommandError for an unusable token file.
     """
     try:
         address = parse_address(http)
@@ -207,10 +249,10 @@ def build_http_settings(
             "--no-token"
         )
     if no_token:
-        return HttpSettings(address, allowed_names, None, False)
+        return HttpSettings(address, allowed_names, None, False, page_url)
     if token_file is not None:
-        return HttpSettings(address, allowed_names, _read_token_file(token_file), False)
-    return HttpSettings(address, allowed_names, secrets.token_urlsafe(_RANDOM_BYTES), True)
+        return HttpSettings(address, allowed_names, _read_token_file(token_file), False, page_url)
+    return HttpSettings(address, allowed_names, secrets.token_urlsafe(_RANDOM_BYTES), True, page_url)
 
 
 def _parse_allowed_host(name: str) -> Authority:

@@ -11,6 +11,7 @@ This file imports nothing: a server needs no client, and importing the SDK takes
     instructions.py   the instructions in the handshake
     notifications.py  notifications about changed tools and resources
     requests.py       requests other than tool calls
+    review_page.py    requests to a user to open the page of a proposal, and the wait for a decision
     server.py         an MCP server of a dispatcher's tools, also over standard input and output
     stdio.py          standard input and output for the SDK's `stdio_server`, with back-pressure
 """

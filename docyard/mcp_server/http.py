@@ -24,6 +24,7 @@ from docyard.mcp_server.arrays import wrap_array
 from docyard.mcp_server.calls import Progress, ToolCalls, Workers
 from docyard.mcp_server.notifications import ListAnnouncers, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
+from docyard.mcp_server.review_page import ReviewPage
 from docyard.mcp_server.server import build_server, read_max_tokens
 from tools.arguments import InvalidArguments
 from tools.dispatcher import Dispatcher
@@ -39,10 +40,17 @@ _EVENT_STREAM = "text/event-stream"
 class Endpoint:
     """The ASGI application at the protocol's address, while `serve_http` runs."""
 
-    def __init__(self, event_app: ASGIApp, json_app: ASGIApp, subscriptions: ResourceSubscriptions) -> None:
+    def __init__(
+        self,
+        event_app: ASGIApp,
+        json_app: ASGIApp,
+        subscriptions: ResourceSubscriptions,
+        review_page: ReviewPage | None = None,
+    ) -> None:
         self._event_app = event_app
         self._json_app = json_app
         self._subscriptions = subscriptions
+        self._review_page = review_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -57,8 +65,10 @@ class Endpoint:
         await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
 
     def close(self) -> None:
-        """End all streams, each with its last message."""
+        """End all streams, each with its last message, and all calls that wait for a decision."""
         self._subscriptions.close()
+        if self._review_page is not None:
+            self._review_page.stop()
 
 
 class _ArrayReceive:
@@ -116,10 +126,12 @@ async def serve_http(
     version: str,
     load: Callable[[], object],
     warm: Callable[[Progress], object],
+    build_review_url: Callable[[str], str] | None = None,
 ) -> AsyncIterator[Endpoint]:
     """Yield an endpoint that serves requests. The end of the block waits for running calls.
 
     `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
+    `build_review_url` returns the URL of a proposal's page; it is None if users are not asked to open pages.
     """
     warm_event = anyio.Event()
 
@@ -140,7 +152,9 @@ async def serve_http(
             is_shared=True,
         )
         dispatcher.on_list_change = announcers.tools.schedule_from_thread
-        subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus, is_shared=True)
+        requests = Requests(dispatcher, workers)
+        subscriptions = ResourceSubscriptions(requests, bus, is_shared=True)
+        review_page = None if build_review_url is None else ReviewPage(requests, build_review_url)
         server = build_server(
             dispatcher,
             calls,
@@ -151,6 +165,7 @@ async def serve_http(
             list_event=anyio.Event(),
             wait_for_index=warm_event.wait,
             is_shared=True,
+            review_page=review_page,
         )
         # One manager of the SDK either returns JSON only, or refuses clients that accept no events.
         event_manager, json_manager = (
@@ -167,7 +182,8 @@ async def serve_http(
             for manager in (event_manager, json_manager):
                 await stack.enter_async_context(manager.run())
             try:
-                yield Endpoint(event_manager.handle_request, json_manager.handle_request, subscriptions)
+                apps = (event_manager.handle_request, json_manager.handle_request)
+                yield Endpoint(*apps, subscriptions, review_page)
             finally:
                 calls.close()
                 tasks.cancel_scope.cancel()

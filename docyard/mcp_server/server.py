@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import secrets
 import signal
 import sys
 import unicodedata
@@ -24,6 +25,7 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     Tool,
@@ -35,6 +37,7 @@ from docyard.mcp_server.handlers import FIXED_TTL_MS, LIST_TTL_MS, Completions, 
 from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ListAnnouncers, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
+from docyard.mcp_server.review_page import ReviewPage
 from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.compatibility.schema_versions import META_KEY, SCHEMA_VERSION
@@ -43,6 +46,8 @@ from workspace.config.config import MAX_TEXT_TOKENS
 from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
+    from mcp.server.request_state import RequestStateBoundary
+
     from docyard.caller import Caller
     from workspace.policy.tokens import Person
 
@@ -68,13 +73,14 @@ def build_server(
     list_event: anyio.Event,
     wait_for_index: Callable[[], Awaitable[object]],
     is_shared: bool = False,
+    review_page: ReviewPage | None = None,
 ) -> Server[Any]:
     """Return a server of the dispatcher's tools.
 
     `list_event` is set when a client has listed the tools. `wait_for_index` returns when there is an index.
     The first list waits briefly for the index if a declared taxonomy has no known values yet, because many
     hosts list the tools only once. `is_shared` is true if requests come from several clients; the
-    server then sends only responses.
+    server then sends only responses. `review_page` is None if users are not asked to open pages.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
@@ -99,20 +105,24 @@ def build_server(
             tools=[Tool.model_validate(tool) for tool in tool_definitions], _meta={META_KEY: SCHEMA_VERSION}
         )
 
-    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(
+        context: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
         has_progress_token = context.meta is not None and "progress_token" in context.meta
         reporter = context.session if has_progress_token else None
         arguments = unwrap_array(params.arguments or {})
+        person = get_person(context)
         try:
-            result = await calls.call(
+            call = partial(
+                calls.call,
                 params.name,
-                arguments,
-                read_client_name(context),
-                reporter,
-                get_person(context),
-                read_max_tokens(getattr(context.request, "query_params", {})),
+                client=read_client_name(context),
+                person=person,
+                max_tokens=read_max_tokens(getattr(context.request, "query_params", {})),
             )
-            return CallToolResult.model_validate(result)
+            if review_page is not None and review_page.is_offered(context, params.name):
+                return await review_page.call(context, params, arguments, person, call, reporter)
+            return CallToolResult.model_validate(await call(arguments, reporter=reporter))
         except UnknownTool as error:
             raise build_unknown_tool_error(error) from None
         finally:
@@ -134,7 +144,7 @@ def build_server(
             "on_unsubscribe_resource": None if is_shared else subscriptions.unsubscribe,
         }
 
-    return Server(
+    server: Server[Any] = Server(
         "docyard",
         version=version,
         instructions=build_instructions(dispatcher.tool_names()),
@@ -148,6 +158,24 @@ def build_server(
         on_subscriptions_listen=subscriptions.listen,
         **handlers,
     )
+    if review_page is not None:
+        server.middleware.append(build_state_boundary())
+    return server
+
+
+def build_state_boundary() -> RequestStateBoundary:
+    """Return a middleware that encrypts the state of a request which the client repeats.
+
+    A state is valid for the same call by the same person, for ten minutes, at this process.
+    """
+    from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+
+    def get_principal(context: Context) -> str | None:
+        person = get_person(context)
+        return None if person is None else person.token
+
+    security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=get_principal)
+    return RequestStateBoundary(security, default_audience="docyard")
 
 
 def _notify(*schedulers: Callable[[], None]) -> None:
@@ -211,11 +239,13 @@ async def serve_stdio(
     *,
     version: str,
     warm: Callable[[Progress], object],
+    build_review_url: Callable[[str], str] | None = None,
 ) -> None:
     """Serve one client over standard input and output until the client closes its end or a signal arrives.
 
     `warm` runs in a thread after the first list of tools, or after a second. It starts when no request is
-    open, or when a list of tools waits for it.
+    open, or when a list of tools waits for it. `build_review_url` returns the URL of a proposal's page; it is
+    None if there are no pages.
     """
     list_event, start_event, warm_event = anyio.Event(), anyio.Event(), anyio.Event()
 
@@ -246,13 +276,20 @@ async def serve_stdio(
                 workers.close()
                 connection.stop()
 
+    async def stop_review_page(connection: StdioConnection) -> None:
+        if review_page is not None:
+            await connection.close_event.wait()
+            review_page.stop()
+
     async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(dispatcher, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
         may_change_prompts = await workers.run(dispatcher.may_change_prompts)
         announcers = ListAnnouncers(dispatcher, workers, bus, polls_prompts=may_change_prompts)
         dispatcher.on_list_change = announcers.tools.schedule_from_thread
-        subscriptions = ResourceSubscriptions(Requests(dispatcher, workers), bus)
+        requests = Requests(dispatcher, workers)
+        subscriptions = ResourceSubscriptions(requests, bus)
+        review_page = None if build_review_url is None else ReviewPage(requests, build_review_url)
         server = build_server(
             dispatcher,
             calls,
@@ -262,6 +299,7 @@ async def serve_stdio(
             version=version,
             list_event=list_event,
             wait_for_index=wait_for_index,
+            review_page=review_page,
         )
         notification_options = NotificationOptions(
             tools_changed=True, resources_changed=True, prompts_changed=may_change_prompts
@@ -273,6 +311,9 @@ async def serve_stdio(
                     tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
                 tasks.start_soon(warm_up, connection.requests)
                 tasks.start_soon(announcers.run)
+        requests = Requests(dispatcher, workers)
+        subscriptions = ResourceSubscriptions(requests, bus)
+        review_page = None if build_review_url is None else ReviewPage(requests, build_review_url)
                 tasks.start_soon(subscriptions.run)
                 await server.run(connection.incoming, connection.outgoing, options)
             calls.close()
@@ -284,6 +325,7 @@ def run_stdio(
     *,
     version: str,
     warm: Callable[[Progress], object],
+    build_review_url: Callable[[str], str] | None = None,
 ) -> None:
     """Run `serve_stdio` from synchronous code."""
-    anyio.run(partial(serve_stdio, dispatcher, version=version, warm=warm))
+    anyio.run(partial(serve_stdio, dispatcher, version=version, warm=warm, build_review_url=build_review_url))

@@ -4,8 +4,8 @@ The SDK reads as fast as the client writes, and drops a line that it cannot pars
 for a blocked read or write. So this module passes two of its own files to the SDK, and wraps its streams:
 
 - While 32 requests, or 32 MiB of requests, are unanswered, the next request waits, and no line after it is
-  read. A cancellation after the waiting request therefore arrives late. A response of the client could wait
-  in the same way, so a tool must not send requests to the client.
+  read. A cancellation after the waiting request therefore arrives late, and so does a response of the client.
+  So at most half of these requests may wait for a response (`review_page.MAX_WAITING_CALLS`).
 - The response to a line that is too long, or not a JSON-RPC message, is an error.
 - When the input closes, the server still sends all responses while the client reads. If the client then reads
   nothing for three seconds, or closes its reading end, the server ends after the running calls.
@@ -275,12 +275,16 @@ class OutputFile(anyio.AsyncFile[str]):
 
 
 class StdioConnection(NamedTuple):
-    """The streams for `Server.run`, their open requests, and a function that ends the input."""
+    """The streams for `Server.run`, their open requests, and a function that ends the input.
+
+    `close_event` is set when the client has closed its end, or after `stop`.
+    """
 
     incoming: ObjectReceiveStream[SessionMessage | Exception]
     outgoing: ObjectSendStream[SessionMessage]
     requests: OpenRequests
     stop: Callable[[], None]
+    close_event: anyio.Event
 
 
 @asynccontextmanager
@@ -303,7 +307,7 @@ async def open_stdio() -> AsyncIterator[StdioConnection]:
                         _IncomingMessages(read_stream, requests),
                         _OutgoingMessages(write_stream, requests),
                     )
-                    yield StdioConnection(*streams, requests, input_file.stop)
+                    yield StdioConnection(*streams, requests, input_file.stop, input_file.close_event)
             tasks.cancel_scope.cancel()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -90,3 +91,11 @@ class PageUrls(NamedTuple):
     def at(self, ref: str | None) -> PageUrls:
         """Return the URLs at another ref; None is the tip of the served branch."""
         return PageUrls(ref)
+
+
+def make_review_url_builder(page_url: str | None) -> Callable[[str], str] | None:
+    """Return a function that returns the full URL of a proposal's page; None if no pages are known.
+
+    `page_url` is the URL of the first page, without a slash at the end.
+    """
+    return None if page_url is None else lambda id: page_url + PageUrls().proposal(id)

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import httpx2
 from mcp import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import Implementation, ResourceListChangedNotification, ResourceUpdatedNotification
@@ -104,8 +105,12 @@ async def connect_over_http(
     *,
     base_url: str | None = None,
     host: str | None = None,
+    elicit: ElicitationFnT | None = None,
 ) -> AsyncIterator[Client]:
-    """Connect to a server over HTTP, or through a proxy with its URL and the public host."""
+    """Connect to a server over HTTP, or through a proxy with its URL and the public host.
+
+    `elicit` responds to requests for the user.
+    """
     headers = {"Authorization": f"Bearer {token or server.token}", **({"Host": host} if host else {})}
     client_info = Implementation(name=CLIENT_NAME, version="1")
     async with (
@@ -114,6 +119,7 @@ async def connect_over_http(
             streamable_http_client(f"{base_url or server.base_url}/mcp", http_client=http_client),
             mode=protocol,
             client_info=client_info,
+            elicitation_callback=elicit,
         ) as client,
     ):
         yield client

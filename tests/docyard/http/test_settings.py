@@ -9,7 +9,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.http import server
-from docyard.http.settings import build_http_settings
+from docyard.http.settings import build_http_settings, parse_page_url
 from docyard.terminal.exits import Exit
 from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
@@ -47,6 +47,19 @@ INVALID_OPTIONS = {
     "--token-file alone": (["--token-file", "token"], "needs --http"),
     "--mermaid alone": (["--mermaid", "m.js"], "needs --http"),
     "--math alone": (["--math"], "needs --http"),
+    "a page URL without a scheme": (["--page-url", "docs.example.org"], "write https://docs.example.org"),
+    "a page URL of another scheme": (["--page-url", "file:///docs"], "must have only a scheme, a host"),
+    "a page URL without a host": (["--page-url", "https://"], "must have only a scheme, a host"),
+    "a page URL with a user": (["--page-url", "https://me:secret@a.example"], "without a user name"),
+    "a page URL with a path": (["--page-url", "https://a.example/docs"], "must have only a scheme, a host"),
+    "a page URL with a query": (["--page-url", "https://a.example/?token=secret"], "a query or a fragment"),
+    "a page URL with a fragment": (["--page-url", "https://a.example#secret"], "a query or a fragment"),
+    "a page URL over HTTP": (["--page-url", "http://a.example"], "must begin with https://"),
+    "a page URL with a control character": (["--page-url", "https://a.example\n"], "must have only a scheme"),
+    "a page URL without merges": (
+        ["--page-url", "https://a.example", "--read-only"],
+        "nothing can be merged",
+    ),
 }
 
 
@@ -69,6 +82,7 @@ def test_invalid_options_are_usage_error(
     assert output.out == ""
     assert message in output.err
     assert "fix:" in output.err
+    assert "secret" not in output.err
 
 
 @pytest.mark.parametrize(
@@ -190,6 +204,32 @@ def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
     file.write_text(VALID_TOKEN + "\n")
     file.chmod(0o600)
     assert build_url("127.0.0.1:0", token_file=file) == "http://127.0.0.1:8000/"
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://docs.example.org", "https://docs.example.org"),
+        ("HTTPS://Docs.example.org:8443/", "https://docs.example.org:8443"),
+        ("http://localhost:8000/", "http://localhost:8000"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_page_url_is_normalized(text: str, url: str) -> None:
+    assert parse_page_url(text) == url
+
+
+def test_default_page_url_is_that_of_this_machine_without_token() -> None:
+    def build_page_url(http: str, *allow: str, page_url: str | None = None) -> str | None:
+        settings = build_http_settings(http, allow, None, no_token=False, read_only=False, page_url=page_url)
+        return settings.build_page_url(8000)
+
+    assert build_page_url("127.0.0.1:0") == "http://127.0.0.1:8000"
+    assert build_page_url("[::1]:0") == "http://[::1]:8000"
+    assert build_page_url("127.0.0.1:0", "docs.example.org") is None
+    assert build_page_url("0.0.0.0:0", "docs.example.org") is None
+    url = "https://docs.example.org"
+    assert build_page_url("127.0.0.1:0", "docs.example.org", page_url=url) == url
 
 
 def test_allowed_hosts_match_only_their_ports() -> None:

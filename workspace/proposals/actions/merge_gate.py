@@ -12,6 +12,7 @@ from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
 from workspace.proposals.approvals import (
     EffectiveReviews,
+    NeedsPerson,
     VoidReason,
     evaluate_reviews,
     find_commit_authors,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from workspace.proposals.review.review import Preview
     from workspace.proposals.unreviewed import UnreviewedChange
 
+NEEDS_APPROVAL = "NEEDS_APPROVAL"
+"""The code of the blocker for a rule that lacks approvals."""
 NEEDS_REFRESH = "NEEDS_REFRESH"
 """The code of the blocker for unreviewed text that the merge would put under a rule."""
 
@@ -163,7 +166,7 @@ def find_blocker_for_actor(
     if evaluation.requirements and person is None:
         paths = _list_paths(evaluation.requirements)
         return MergeBlocker(
-            "NEEDS_PERSON", f"{format_paths(paths)} is protected, so a person must merge this, by a token"
+            NeedsPerson.code, f"{format_paths(paths)} is protected, so a person must merge this, by a token"
         )
     for requirement in evaluation.requirements:
         if person is not None and requirement.may_merge and person.token not in requirement.may_merge:
@@ -248,7 +251,7 @@ def _list_unmet_requirements(
             approvals = "approval" if needed == 1 else "approvals"
             blockers.append(
                 MergeBlocker(
-                    "NEEDS_APPROVAL",
+                    NEEDS_APPROVAL,
                     f"{format_paths(requirement.paths)} needs {needed} {approvals}{approvers_text} of the "
                     f"proposal as it is now, and has {count}{approved_text}{void_text}{unknown_text}",
                 )
