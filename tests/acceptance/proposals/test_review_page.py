@@ -14,10 +14,13 @@ import httpx2
 import pytest
 from mcp import Client, MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
     CallToolResult,
     ElicitRequestParams,
     ElicitRequestURLParams,
     ElicitResult,
+    ErrorData,
     InputRequiredResult,
     TextContent,
 )
@@ -50,7 +53,8 @@ TITLE = "Count the calls"
 TOOLSETS = "documents,tasks,search,proposals"
 SHORT_DECISION_SERVER = str(Path(__file__).with_name("short_decision_server.py"))
 Action = Literal["accept", "decline", "cancel"]
-Elicit = Callable[[Any, ElicitRequestParams], Awaitable[ElicitResult]]
+Elicit = Callable[[Any, ElicitRequestParams], Awaitable[ElicitResult | ErrorData]]
+ACCEPTED = {"action": "accept"}
 
 
 class PageUser:
@@ -68,9 +72,10 @@ class PageUser:
             response = self._http.post(
                 f"{url}/{action}",
                 data={
-                    "csrf": page.text.partition('name="csrf" value="')[2].partition('"')[0],
-                    "key": f"{action}-of-the-page",
-                    "commit": page.text.partition('name="commit" value="')[2].partition('"')[0],
+                    **{
+                        name: page.text.partition(f'name="{name}" value="')[2].partition('"')[0]
+                        for name in ("csrf", "key", "commit")
+                    },
                     "text": text,
                 },
             )
@@ -85,7 +90,7 @@ class Setup:
         self.workspace = Workspace.open(repo.path, durable=False)
         tokens = Tokens(self.workspace.git.common_dir)
         self.secrets = {
-            name: tokens.add(name, name.title(), f"{name}@example.org") for name in ("ana", "ben")
+            name: tokens.add(name, name.title(), f"{name}@example.org") for name in ("ana", "ben", "cyd")
         }
         self.ana = PageUser(pages.base_url, self.secrets["ana"])
 
@@ -370,6 +375,81 @@ async def test_no_request_is_sent_if_something_else_blocks_merge(setup: Setup) -
 
 
 @only_checked_out
+async def test_call_waits_for_each_missing_approval(setup: Setup) -> None:
+    setup.repo.commit({"docyard.toml": FILES["docyard.toml"].replace("approvals = 1", "approvals = 2")})
+    user = User(lambda url: setup.ana.decide(url, "approve"))
+    results: list[CallToolResult] = []
+    async with connect_over_http(setup.pages, "auto", setup.secrets["ben"], elicit=user) as ben:
+        id = await open_proposal_and_disconnect(setup)
+
+        async def merge_and_record() -> None:
+            results.append(await merge(ben, id))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(merge_and_record)
+            with anyio.fail_after(TIMEOUT_S):
+                while setup.find_state(id) != "approved":
+                    await anyio.sleep(0.05)
+            await anyio.sleep(2)
+            assert results == []
+            cyd = PageUser(setup.pages.base_url, setup.secrets["cyd"])
+            await anyio.to_thread.run_sync(lambda: cyd.decide(user.requests[0].url, "approve"))
+    assert get_data(results[0])["changed"] is True
+    assert setup.count_merges() == len(user.requests) == 1
+
+
+@only_checked_out
+async def test_revoked_token_of_waiting_call_does_not_merge(setup: Setup) -> None:
+    user, results = User(), list[CallToolResult]()
+    id = await open_proposal_and_disconnect(setup)
+    async with connect_over_http(setup.pages, "auto", setup.secrets["ben"], elicit=user) as ben:
+
+        async def merge_and_record() -> None:
+            results.append(await merge(ben, id))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(merge_and_record)
+            while not user.requests:
+                await anyio.sleep(0.05)
+            await anyio.sleep(2)
+            Tokens(setup.workspace.git.common_dir).revoke("ben")
+            await anyio.to_thread.run_sync(lambda: approve(setup, id))
+    assert get_data(results[0])["code"] == "NEEDS_PERSON"
+    assert setup.count_merges() == 0
+
+
+@only_checked_out
+@pytest.mark.parametrize("protocol", ["legacy"])
+async def test_client_that_fails_to_show_page_gets_refusal(setup: Setup, protocol: ProtocolMode) -> None:
+    async def fail(context: Any, params: ElicitRequestParams) -> ErrorData:
+        return ErrorData(code=INTERNAL_ERROR, message="no screen")
+
+    async with setup.connect(fail, protocol) as client:
+        result = await merge(client, await open_proposal(client))
+    assert result.is_error
+    assert "the client could not ask the user" in get_data(result)["hints"][0]
+
+
+@only_checked_out
+@pytest.mark.parametrize("response", [{"action": "approve"}, {"action": 1}, {}, {"roots": []}])
+async def test_invalid_response_merges_nothing(
+    setup: Setup, protocol: ProtocolMode, response: dict[str, Any]
+) -> None:
+    id = await open_proposal_and_disconnect(setup)
+    approve(setup, id)
+    client = start_waiting_merge(setup, id, protocol, response)
+    message = client.receive()
+    if protocol == "legacy":
+        assert "the client could not ask" in message["result"]["structuredContent"]["hints"][0]
+    elif response == {"roots": []}:
+        assert message["result"]["resultType"] == "input_required"
+    else:
+        assert message["error"]["code"] == INVALID_PARAMS
+    client.close()
+    assert setup.count_merges() == 0
+
+
+@only_checked_out
 async def test_two_merges_at_once_merge_once(setup: Setup) -> None:
     user = User(lambda url: setup.ana.decide(url, "approve"))
     changed: list[bool] = []
@@ -469,8 +549,10 @@ def build_raw_command(setup: Setup) -> list[str]:
     return [*command, "--no-fsync", "--toolsets", TOOLSETS, "--page-url", setup.pages.base_url]
 
 
-def start_waiting_merge(setup: Setup, id: str, protocol: ProtocolMode) -> RawClient:
-    """Start a server and a merge whose user has accepted; return the client, which waits for the answer."""
+def start_waiting_merge(
+    setup: Setup, id: str, protocol: ProtocolMode, response: Mapping[str, Any] = ACCEPTED
+) -> RawClient:
+    """Start a server and a merge, and respond to its request; return the client, which waits."""
     capabilities = {"elicitation": {"url": {}}}
     client = RawClient(build_raw_command(setup), build_user_environment(setup.home), handshake=False)
     arguments = {"proposal": id, "action": "merge"}
@@ -482,7 +564,7 @@ def start_waiting_merge(setup: Setup, id: str, protocol: ProtocolMode) -> RawCli
         request = client.receive()
         assert request["method"] == "elicitation/create"
         assert request["params"]["mode"] == "url"
-        client.write(encode_line({"id": request["id"], "result": {"action": "accept"}}))
+        client.write(encode_line({"id": request["id"], "result": response}))
         time.sleep(1)
         return client
     meta = {**REQUEST_META, "io.modelcontextprotocol/clientCapabilities": capabilities}
@@ -491,7 +573,7 @@ def start_waiting_merge(setup: Setup, id: str, protocol: ProtocolMode) -> RawCli
     assert result["resultType"] == "input_required"
     [request] = result["inputRequests"].values()
     assert set(request["params"]) == {"mode", "message", "url"}
-    responses = {name: {"action": "accept"} for name in result["inputRequests"]}
+    responses = dict.fromkeys(result["inputRequests"], response)
     params |= {"requestState": result["requestState"], "inputResponses": responses}
     client.write(encode_line({"id": 1, "method": "tools/call", "params": params}))
     time.sleep(1)
