@@ -5,7 +5,8 @@ for a blocked read or write. So this module passes two of its own files to the S
 
 - While 32 requests, or 32 MiB of requests, are unanswered, the next request waits, and no line after it is
   read. A cancellation after the waiting request therefore arrives late, and so does a response of the client.
-  So at most half of these requests may wait for a response (`review_page.MAX_WAITING_CALLS`).
+  So at most half of these requests may wait for a response (`review_page.MAX_WAITING_CALLS`), and their sizes
+  do not count.
 - The response to a line that is too long, or not a JSON-RPC message, is an error.
 - When the input closes, the server still sends all responses while the client reads. If the client then reads
   nothing for three seconds, or closes its reading end, the server ends after the running calls.
@@ -88,13 +89,21 @@ class OpenRequests:
             entry := next((candidate for candidate in self._entries if candidate[0] == request_id), None)
         ) is not None:
             self._entries.remove(entry)
-            self._change_event.set()
-            self._change_event = anyio.Event()
+            self._notify()
+
+    def ignore_size(self, request_id: object) -> None:
+        """Stop counting the bytes of a request, because its call waits for a response of the client."""
+        self._entries = [(id, 0 if id == request_id else size) for id, size in self._entries]
+        self._notify()
 
     async def wait_until_all_answered(self) -> None:
         """Wait until every request is answered."""
         while self._entries:
             await self._change_event.wait()
+
+    def _notify(self) -> None:
+        self._change_event.set()
+        self._change_event = anyio.Event()
 
 
 class _IncomingMessages(ObjectReceiveStream[SessionMessage | Exception]):
@@ -133,6 +142,8 @@ class _OutgoingMessages(ObjectSendStream[SessionMessage]):
         match item.message:
             case JSONRPCResponse(id=request_id) | JSONRPCError(id=request_id):
                 await self._requests.remove(request_id)
+            case JSONRPCRequest() if isinstance(item.metadata, ServerMessageMetadata):
+                self._requests.ignore_size(item.metadata.related_request_id)
             case JSONRPCNotification(
                 method="notifications/subscriptions/acknowledged", params={"_meta": dict(meta)}
             ):

@@ -25,6 +25,7 @@ from mcp_types import (
     TextContent,
 )
 
+from docyard.mcp_server.input import MAX_LINE_BYTES
 from tests import fork_server
 from tests.acceptance.clients import connect_over_http, wait_until
 from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serve_over_http
@@ -578,6 +579,32 @@ def start_waiting_merge(
     client.write(encode_line({"id": 1, "method": "tools/call", "params": params}))
     time.sleep(1)
     return client
+
+
+@only_checked_out
+async def test_response_behind_many_and_large_requests_arrives(setup: Setup) -> None:
+    """Send requests beyond both limits of unanswered requests, and then the responses of the user."""
+    id = await open_proposal_and_disconnect(setup)
+    client = RawClient(build_raw_command(setup), build_user_environment(setup.home), handshake=False)
+    initialize = json.loads(HANDSHAKE[0])
+    initialize["params"]["capabilities"] = {"elicitation": {"url": {}}}
+    client.exchange(initialize)
+    padding = b" " * (MAX_LINE_BYTES * 2 // 3)
+    merges = [
+        encode_call(number, "update_proposal", {"proposal": id, "action": "merge"}) for number in range(16)
+    ]
+    client.write(HANDSHAKE[1] + padding + b"".join(merges))
+    requests = [client.receive() for _ in merges]
+    searches = [encode_call(number, "search_docs", {"query": "calls"}) for number in range(100, 150)]
+    client.write(padding + b"".join(searches))
+    client.write(
+        b"".join(encode_line({"id": request["id"], "result": {"action": "decline"}}) for request in requests)
+    )
+    results = {message["id"]: message["result"] for message in (client.receive() for _ in range(66))}
+    assert results.keys() == {*range(16), *range(100, 150)}
+    assert not any(results[number]["isError"] for number in range(100, 150))
+    assert all("declined" in results[number]["structuredContent"]["hints"][0] for number in range(16))
+    assert client.close() == ""
 
 
 def approve(setup: Setup, id: str) -> None:
