@@ -310,10 +310,8 @@ async def serve_stdio(
                 if sys.platform != "win32":  # the event loop there cannot receive signals
                     tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
                 tasks.start_soon(warm_up, connection.requests)
+                tasks.start_soon(stop_review_page, connection)
                 tasks.start_soon(announcers.run)
-        requests = Requests(dispatcher, workers)
-        subscriptions = ResourceSubscriptions(requests, bus)
-        review_page = None if build_review_url is None else ReviewPage(requests, build_review_url)
                 tasks.start_soon(subscriptions.run)
                 await server.run(connection.incoming, connection.outgoing, options)
             calls.close()
