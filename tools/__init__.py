@@ -5,6 +5,7 @@ arguments.py      parsing of arguments, with errors that name the field
 authors.py        the name of an author in answers
 budgets/          budgets of answers: the limit of a call, and the answer that fits it
 caveats.py        warnings of an answer about the index and the remote
+comments/         tools that list, answer and resolve comments
 compatibility/    near and earlier names of arguments, and the version of schemas
 completion.py     completion of arguments, as a user types them
 dispatcher.py     the dispatcher: the tools that a server offers, and the answer to a call

@@ -12,7 +12,7 @@ from workspace.nearest import find_nearest
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals", "planning")
+TOOLSETS = ("documents", "tasks", "search", "reading", "history", "proposals", "planning", "comments")
 """The toolsets in the order of a client's list of tools; each is a package of `tools`."""
 
 DEFAULT_TOOLSETS = ("documents", "tasks", "search")

@@ -131,13 +131,17 @@ class _NewProposal(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The parts of a writing tool: `build` returns an operation; the fields after it are for the answer."""
+    """The parts of a writing tool: `build` returns an operation; the fields after it are for the answer.
+
+    `call_fields` are fields of the whole call that an idempotency key covers, and no operation has.
+    """
 
     tool: Callable[[], Tool]
     build: Callable[[Context, CallArguments], Operation]
     success_fields: Mapping[str, object]
     next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep | None]
     build_extra_fields: Callable[[WriteResult, PlanStep], Data] | None = None
+    call_fields: frozenset[str] = frozenset()
 
     def run(self, context: Context, arguments: CallArguments) -> Answer:
         """Run a call that writes, and return its answer.
@@ -150,7 +154,8 @@ class Writer:
             _Options, {key: value for key, value in arguments.items() if key in _OPTION_NAMES}
         )
         new_proposal = _read_new_proposal(options)
-        item = {key: value for key, value in arguments.items() if key not in WRITE_FIELD_NAMES}
+        call_field_names = WRITE_FIELD_NAMES | self.call_fields
+        item = {key: value for key, value in arguments.items() if key not in call_field_names}
         is_batch = OPERATIONS in arguments
         if is_batch and item:
             fields = ", ".join(sorted(item)[:5])[:200]

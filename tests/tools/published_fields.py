@@ -57,6 +57,9 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
         "plan_task": "base_commit blocked depends_on dry_run file idempotency_key message mode new_proposal operations "
         "proposal remove return slug",
         "claim_task": "action dry_run file hours idempotency_key name secret slug",
+        "list_comments": "comment cursor file limit max_tokens offset proposal ref resolved slug",
+        "comment_document": "file idempotency_key quote reply_to slug text",
+        "address_comments": "answers base_commit dry_run idempotency_key message new_proposal operations proposal",
         "view_drift": "commits cursor limit max_tokens path ref",
         "view_trace": "cursor id limit max_tokens missing ref",
     },

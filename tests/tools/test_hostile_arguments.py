@@ -52,6 +52,9 @@ VALID_FIELDS: Mapping[str, dict[str, Any]] = {
     "view_proposal": {},
     "update_proposal": {},
     "report_problem": {},
+    "list_comments": {},
+    "comment_document": {},
+    "address_comments": {},
 }
 
 NESTED_ARRAYS = "[" * 3000 + "]" * 3000
@@ -184,7 +187,7 @@ def test_array_as_text_is_accepted_but_not_with_single_form(call_tool: CallTool,
                 call_tool(tool.name, **{**VALID_FIELDS[tool.name], field: json.dumps(fields[field])}).data
                 == expected.data
             )
-    if "operations" not in properties:
+    if "operations" not in properties or tool.toolset == "comments":  # no form with a single operation
         return
     dry_run = {"dry_run": True} if "dry_run" in tool.arguments.model_fields else {}
     expected = call_tool(tool.name, operations=[fields], **dry_run)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools.errors import escape_invisible
 from tools.pages import read_list_cursor, write_list_cursor
-from tools.proposals.descriptions import describe_author, describe_comment, format_time
-from tools.tool import call
+from tools.proposals.descriptions import build_comment_call, describe_author, describe_comment, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from tools.tool import Context, Data
+    from tools.tool import Call, Context, Data
     from workspace.proposals.comments import LocatedThread
     from workspace.proposals.proposal import Proposal, Thread
 
@@ -51,7 +51,7 @@ def read_comments_page(
     )
     threads: list[Data] = []
     for located_thread in page.threads:
-        data = _describe_thread(located_thread, proposal.id, max_bytes)
+        data = describe_thread(located_thread, partial(build_comment_call, proposal.id), max_bytes)
         max_bytes -= measure_json_size(data)
         if threads and max_bytes < 0:
             return CommentsPage(threads, page.total, located_thread.position)
@@ -120,18 +120,19 @@ def describe_resolution(thread: Thread) -> Data:
     return {"resolved": {"author": describe_author(author), "time": format_time(time)}}
 
 
-def _describe_thread(located_thread: LocatedThread, proposal: str, max_bytes: int) -> Data:
+def describe_thread(located_thread: LocatedThread, build_view: Callable[[str], Call], max_bytes: int) -> Data:
+    """Return a thread with its location and first replies; `build_view` returns the call for a comment."""
     comment, replies, _ = located_thread.thread
     data = {
-        **describe_comment(comment, proposal),
+        **describe_comment(comment, build_view(comment.id)),
         **describe_resolution(located_thread.thread),
         **describe_location(located_thread),
         "replies": [],
     }
     if replies:
-        reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
+        reply_entries = (describe_comment(reply, build_view(reply.id)) for reply in replies[:_MAX_REPLIES])
         data["replies"] = select_fitting_entries(reply_entries, max_bytes - measure_json_size(data))
         if omitted_count := len(replies) - len(data["replies"]):
             data["more_replies"] = omitted_count
-            data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))
+            data["replies_rest"] = str(build_view(comment.id))
     return data

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tools.authors import name_author
 from tools.errors import escape_invisible
 from tools.pages import cut_text
-from tools.tool import call
+from tools.tool import Call, call
 from workspace.publishing.after_commit import run_with_caveat
 
 if TYPE_CHECKING:
@@ -84,25 +84,30 @@ def describe_author(author: Author) -> Data:
     }
 
 
-def describe_comment(comment: Comment, proposal: str) -> Data:
-    """Return a comment: its id, author, time and text."""
+def build_comment_call(proposal: str, id: str) -> Call:
+    """Return the call that shows a comment or a review of a proposal in full."""
+    return call("view_proposal", proposal=proposal, comment=id)
+
+
+def describe_comment(comment: Comment, view: Call) -> Data:
+    """Return a comment: its id, author, time and text. `view` is the call that shows it in full."""
     return {
         "comment": comment.id,
         "author": describe_author(comment.author),
         "time": format_time(comment.time),
-        **shorten_comment_text(comment.text, proposal, comment.id),
+        **shorten_comment_text(comment.text, view),
     }
 
 
-def shorten_comment_text(text: str, proposal: str, id: str) -> Data:
-    """Return the beginning of a text as `text`; if it is cut, `rest` is the call for the rest."""
+def shorten_comment_text(text: str, view: Call) -> Data:
+    """Return the beginning of a text as `text`; if it is cut, `rest` is the call for the rest.
+
+    `view` is the call that shows the text in full.
+    """
     beginning, next_offset = cut_text(escape_invisible(text), 0, MAX_TEXT_CHARACTERS)
     if next_offset is None:
         return {"text": beginning}
-    return {
-        "text": beginning,
-        "rest": str(call("view_proposal", proposal=proposal, comment=id, offset=next_offset)),
-    }
+    return {"text": beginning, "rest": str(Call(view.tool, {**view.arguments, "offset": next_offset}))}
 
 
 def format_time(time: datetime) -> str:

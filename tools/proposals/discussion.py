@@ -15,7 +15,7 @@ from tools.proposals.comments import (
     select_fitting_entries,
     write_comments_cursor,
 )
-from tools.proposals.descriptions import describe_comment, describe_proposal
+from tools.proposals.descriptions import build_comment_call, describe_comment, describe_proposal
 from tools.proposals.review_state import describe_review, find_void_approvals
 from tools.tool import Answer, Call, NextStep, call
 from workspace.nearest import find_nearest
@@ -143,11 +143,14 @@ def _view_thread(
     [located_thread] = (
         context.workspace.proposal_reviews().comments(proposal, after=thread_index, limit=1).threads
     )
-    comment_fields, next_offset = describe_comment(comment, proposal.id), None
+    comment_fields, next_offset = describe_comment(comment, build_comment_call(proposal.id, comment.id)), None
     if cursor is None or offset is not None:
         text, next_offset = _cut_comment(context, comment.text, offset)
         comment_fields = {**_drop_rest_field(comment_fields), "text": text}
-    page = (describe_comment(reply, proposal.id) for reply in replies[first_index : first_index + limit])
+    page = (
+        describe_comment(reply, build_comment_call(proposal.id, reply.id))
+        for reply in replies[first_index : first_index + limit]
+    )
     reply_entries = select_fitting_entries(page, min(_MAX_REPLIES_BYTES, context.text_characters))
     next_index = first_index + len(reply_entries)
     next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
@@ -174,7 +177,7 @@ def _view_reply(
 ) -> Answer:
     text, next_offset = _cut_comment(context, reply.text, offset)
     comment_fields = {
-        **_drop_rest_field(describe_comment(reply, proposal.id)),
+        **_drop_rest_field(describe_comment(reply, build_comment_call(proposal.id, reply.id))),
         "text": text,
         "reply_to": thread.comment.id,
     }

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from tools.errors import escape_invisible
 from tools.proposals.comments import select_fitting_entries
 from tools.proposals.conflicts import describe_conflicts
-from tools.proposals.descriptions import describe_author, format_time, shorten_comment_text
+from tools.proposals.descriptions import (
+    build_comment_call,
+    describe_author,
+    format_time,
+    shorten_comment_text,
+)
 from tools.tool import call
 from tools.write_target import list_names
 from workspace.proposals.approvals import find_void_reason
@@ -148,7 +153,7 @@ def describe_review(
         "author": describe_author(review.author),
         "time": format_time(review.time),
         "commit": review.commit,
-        **shorten_comment_text(review.text, proposal, review.id),
+        **shorten_comment_text(review.text, build_comment_call(proposal, review.id)),
         "holds": void_reason is None,
         **({"void": void_reason.value} if void_reason is not None else {}),
     }
