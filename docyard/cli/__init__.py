@@ -4,6 +4,7 @@ addresses.py         addresses at the command line, which may be relative or nam
 checked_files.py     the files that `docyard validate` and `docyard fix` check
 ci_workflows.py      CI configuration that checks each pull request, for each kind of forge
 commit_range.py      the two commits that `docyard diff` compares, and their differences
+comments.py          comments on documents and proposals: their list, and the result of answers
 commits.py           commit logs: short id, time, author, subject and changes
 completion.py        shell completion of addresses, refs, proposals, types, toolsets and queries
 drift_report.py      sections whose code changed later, as text and as Markdown for a pull request

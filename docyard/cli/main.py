@@ -82,6 +82,7 @@ COMMANDS = (
     "fix",
     "eval",
     "proposals",
+    "comments",
     "tokens",
     "sync",
     "sources",

@@ -3,6 +3,7 @@
 Each module defines a click command named `command`.
 
     build.py       `docyard build`
+    comments/      `docyard comments`
     completion.py  `docyard completion`
     demo.py        `docyard demo`
     doctor.py      `docyard doctor`

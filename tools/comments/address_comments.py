@@ -109,7 +109,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if request.idempotency_key is not None:
         check_idempotency_key(request.idempotency_key)
     answers = _read_answers(request.answers)
-    discussion = find_discussion(context, (answer.comment for answer in answers), request.proposal)
+    discussion = find_discussion(context.workspace, (answer.comment for answer in answers), request.proposal)
     build_answer_events(discussion.threads, answers, None)  # raises an error before the edit is written
     if request.operations is None:
         return _answer_only(context, discussion, answers, request)

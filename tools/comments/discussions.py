@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workspace.proposals.answers import CommentNotFound
     from workspace.proposals.comments import CommentLocation, LocationFilter
     from workspace.proposals.proposal import Proposal, Thread
+    from workspace.workspace import Workspace
 
 _MAX_SECTION_TOKENS = 1_000
 _MAX_SECTION_SHARE = 4  # at least so many sections fit into an answer
@@ -102,12 +103,12 @@ def read_open_discussions(context: Context) -> tuple[list[CommentDiscussion], li
     return discussions, hints
 
 
-def find_discussion(context: Context, ids: Iterable[str], proposal: str | None) -> CommentDiscussion:
+def find_discussion(workspace: Workspace, ids: Iterable[str], proposal: str | None) -> CommentDiscussion:
     """Return the discussion with comments of these ids; the named proposal is searched first.
 
     Raises ProposalNotFound, CommentNotFound, and CommentsApart if no discussion has all of them.
     """
-    discussions = [*_list_all(context, proposal)]
+    discussions = [*_list_all(workspace, proposal)]
     found_discussions: list[CommentDiscussion] = []
     for id in ids:
         discussion = next((item for item in discussions if find_thread(item.threads, id)), None)
@@ -134,9 +135,9 @@ class CommentsApart(WorkspaceError):
     code = "COMMENTS_APART"
 
 
-def _list_all(context: Context, proposal_name: str | None) -> Iterator[CommentDiscussion]:
+def _list_all(workspace: Workspace, proposal_name: str | None) -> Iterator[CommentDiscussion]:
     """Yield the discussions, that of the named proposal first; those of ended proposals too."""
-    actions = context.workspace.proposal_actions()
+    actions = workspace.proposal_actions()
     named_proposal = actions.find(proposal_name) if proposal_name is not None else None
     if named_proposal is not None:
         yield CommentDiscussion(named_proposal.content.threads, None, named_proposal)

@@ -35,6 +35,7 @@ COMMANDS_WITHOUT_REPOSITORY_OPTION = (
     "completion",
     "index",
     "tokens",
+    "comments",
     "proposals",
     "sources",
     "tasks",
