@@ -23,6 +23,7 @@ def repo_with_guide(repo: Path, git: Git) -> Path:
 
 
 def run_json(capsys: Capture, repo: Path, *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
     assert main(["comments", *arguments, "--json", "-C", str(repo)]) == 0
     data: dict[str, Any] = json.loads(capsys.readouterr().out)
     return data
