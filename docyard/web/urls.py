@@ -76,6 +76,10 @@ class PageUrls(NamedTuple):
         """Return the URL of a proposal, or of a part: "changes", "conflicts", or the action of a form."""
         return add_query(f"/proposals/{quote(id, safe='')}" + (f"/{part}" if part else ""), **values)
 
+    def comment_form(self) -> str:
+        """Return the URL of the forms for comments on documents, without the action."""
+        return "/comments"
+
     def tasks(self, **values: str | int | None) -> str:
         """Return the URL of the tasks."""
         return add_query("/tasks", **{"ref": self.ref, **values})

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from docyard.web.documents.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path
 from docyard.web.live import format_unfinished_version
-from docyard.web.proposals.view import STATE_TAGS
+from docyard.web.proposals.view import STATE_TAGS, create_idempotency_key
 from docyard.web.templates import mark_trusted
 from docyard.web.urls import PageUrls
 from workspace.errors import LimitExceeded
@@ -159,6 +159,8 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         related=context.find_related(request, document) if request.ref is None else (),
         is_loading=is_loading and backlinks is None,
         proposals=context.find_proposals(request, path) if request.ref is None else (),
+        comments=context.find_comments(request, path) if request.ref is None else None,
+        create_idempotency_key=create_idempotency_key,
         proposal=proposal,
         state_tags=STATE_TAGS,
         may_edit=may_edit,

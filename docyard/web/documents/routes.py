@@ -64,6 +64,11 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
 
         return handle_edit_form(request)
 
+    def post_comment_form(request: PageRequest) -> Response:
+        from docyard.web.documents.comments import handle_comment_form
+
+        return handle_comment_form(request)
+
     handlers: dict[str, Handler] = {
         "/doc/{path:path}": get_document,
         "/raw/{path:path}": get_raw_file,
@@ -79,6 +84,7 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
             for path, handler in handlers.items()
         ),
         Route("/edit/{path:path}", build_post_endpoint(site, post_edit_form), methods=["POST"]),
+        Route("/comments/{act}", build_post_endpoint(site, post_comment_form), methods=["POST"]),
     ]
 
 

@@ -7,6 +7,7 @@ later.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import WorkspaceError
@@ -15,6 +16,7 @@ from workspace.lru_cache import LRUCache
 from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
+    from docyard.web.documents.comments import DocumentComments
     from docyard.web.page_request import PageRequest
     from index.link_graph.backlinks import DocumentLink
     from index.vectors.related_sections import RelatedSection
@@ -87,6 +89,7 @@ class DocumentContext:
         self._last_changes: LRUCache[tuple[str | None, str], LastChange] = LRUCache(_MAX_CACHE_ENTRIES)
         self._backlinks: LRUCache[tuple[str | None, str], Backlinks] = LRUCache(_MAX_CACHE_ENTRIES)
         self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_MAX_CACHE_ENTRIES)
+        self._comments: LRUCache[tuple[str, str], DocumentComments | None] = LRUCache(_MAX_CACHE_ENTRIES)
         self._changes: LRUCache[tuple[str | None, str | None], CommitChanges] = LRUCache(_MAX_CACHED_CHANGES)
 
     def find_last_change(self, request: PageRequest, path: str) -> LastChange:
@@ -144,6 +147,14 @@ class DocumentContext:
             return _select_changing_proposals(workspace, open_proposals, path)
 
         return self._proposals.get((version, path), read_proposals) if version else read_proposals()
+
+    def find_comments(self, request: PageRequest, path: str) -> DocumentComments | None:
+        """Return the open comments on a document, at the shown version; None if they cannot be read."""
+        from docyard.web.documents.comments import build_document_comments
+
+        version = request.version
+        read_comments = partial(build_document_comments, request, path)
+        return self._comments.get((version, path), read_comments) if version else read_comments()
 
     def find_changes(self, old: Snapshot, new: Snapshot) -> CommitChanges:
         """Return the differences of two commits. Raises DamagedRepository."""

@@ -54,12 +54,13 @@ _VERDICT_SENTENCES = {
     ReviewDecision.COMMENT: "reviewed this",
 }
 
-_LOCATION_NOTES = {
+LOCATION_NOTES = {
     "here": "",
     "moved": "its text has moved",
     "outdated": "its text has changed since",
     "gone": "its text was deleted",
 }
+"""The notes about the text of a comment, by the status of the text."""
 
 
 class CommentView(NamedTuple):
@@ -222,7 +223,8 @@ def _build_entry(
             return entry
 
 
-def _build_comment(request: PageRequest, comment: Comment, path: str) -> CommentView:
+def build_comment_view(request: PageRequest, comment: Comment, path: str) -> CommentView:
+    """Return the view of a comment; links in its text are relative to `path`."""
     return CommentView(
         comment.id,
         format_author(comment.author),
@@ -240,8 +242,8 @@ def _build_thread(
 ) -> ThreadView:
     comment, target = located_thread.thread.comment, located_thread.thread.comment.target
     base_path = target.path if target is not None else ""
-    comment_view = _build_comment(request, comment, base_path)
-    replies = tuple(_build_comment(request, reply, base_path) for reply in located_thread.thread.replies)
+    comment_view = build_comment_view(request, comment, base_path)
+    replies = tuple(build_comment_view(request, reply, base_path) for reply in located_thread.thread.replies)
     resolution = located_thread.thread.resolution
     resolved_by = format_author(resolution.author) if resolution is not None else ""
     if target is None:
@@ -250,7 +252,7 @@ def _build_thread(
     location_note = ""
     if located_thread.location is not None:
         path, slug = located_thread.location.path, located_thread.location.slug
-        location_note = _LOCATION_NOTES[located_thread.location.status.value]
+        location_note = LOCATION_NOTES[located_thread.location.status.value]
     is_deleted = located_thread.location is not None and located_thread.location.status.value == "gone"
     if slug is not None and (path, slug) in sections:
         url = request.urls.proposal(proposal.id, "changes", path=path) + "#" + format_element_id(path, slug)
