@@ -108,12 +108,21 @@ def find_discussion(workspace: Workspace, ids: Iterable[str], proposal: str | No
 
     Raises ProposalNotFound, CommentNotFound, and CommentsApart if no discussion has all of them.
     """
-    discussions = [*_list_all(workspace, proposal)]
+    examined_discussions: list[CommentDiscussion] = []
+    remaining_discussions = _list_all(workspace, proposal)
+
+    def list_discussions() -> Iterator[CommentDiscussion]:
+        """Yield the discussions; each is read only if the comment is not in those before it."""
+        yield from examined_discussions
+        for discussion in remaining_discussions:
+            examined_discussions.append(discussion)
+            yield discussion
+
     found_discussions: list[CommentDiscussion] = []
     for id in ids:
-        discussion = next((item for item in discussions if find_thread(item.threads, id)), None)
+        discussion = next((item for item in list_discussions() if find_thread(item.threads, id)), None)
         if discussion is None:
-            raise _make_not_found_error(discussions, id)
+            raise _make_not_found_error(examined_discussions, id)
         if discussion not in found_discussions:
             found_discussions.append(discussion)
     if len(found_discussions) > 1:

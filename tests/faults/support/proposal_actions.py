@@ -18,6 +18,7 @@ from workspace.policy.tokens import Tokens
 from workspace.proposal_ids import derive_id
 from workspace.proposals.actions.actions import ProposalActions
 from workspace.proposals.actions.repository import Actor
+from workspace.proposals.answers import CommentAnswer
 from workspace.proposals.events import ReviewDecision
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import KeyedRequest, compute_call_digest
@@ -25,7 +26,7 @@ from workspace.writing.plan import BatchMode
 
 PROPOSAL_ID = derive_id("opening")
 KEY = "action-key"
-PROPOSAL_ACTIONS = ("open", "write", "propose", "comment", "approve", "refresh", "forward", "merge")
+PROPOSAL_ACTIONS = ("open", "write", "propose", "comment", "answer", "approve", "refresh", "forward", "merge")
 
 
 def make_proposal_repository(path: Path, action_name: str) -> Repo:
@@ -38,6 +39,8 @@ def make_proposal_repository(path: Path, action_name: str) -> Repo:
     if action_name != "forward":
         setup.append(PROPOSAL_ID, "A proposed text.", "specs/api.md", "calls")
         setup.proposal_actions.submit(PROPOSAL_ID, AGENT_ACTOR)
+    if action_name == "answer":
+        setup.proposal_actions.comment(PROPOSAL_ID, AGENT_ACTOR, "Why?")
     if action_name in ("refresh", "forward"):
         setup.write("Another text.")
     if action_name == "merge":
@@ -84,6 +87,10 @@ def _run_action(
             proposal_actions.comment(
                 PROPOSAL_ID, AGENT_ACTOR, "Why?", file="specs/api.md", slug="calls", key=KEY
             )
+        case "answer":
+            [thread] = proposal_actions.find(PROPOSAL_ID).content.threads
+            answer = CommentAnswer(thread.comment.id, "Because.", True)
+            proposal_actions.answer(PROPOSAL_ID, AGENT_ACTOR, [answer], key=KEY)
         case "approve":
             proposal_actions.review(PROPOSAL_ID, person, ReviewDecision.APPROVE, key=KEY)
         case "merge":
