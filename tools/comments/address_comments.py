@@ -28,12 +28,11 @@ from tools.comments.discussions import CommentDiscussion, find_discussion
 from tools.documents import edit_document
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor
-from workspace.proposals.answers import MAX_ANSWERS, CommentAnswer, build_answer_events
+from workspace.proposals.answers import MAX_ANSWERS, CommentAnswer
 from workspace.publishing.after_commit import note_commit, run_with_caveat
-from workspace.writing.idempotency import check_idempotency_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tools.tool import Call, CallArguments, Context
     from workspace.errors import WorkspaceError
@@ -106,13 +105,12 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if not select_requested_fields(arguments):
         data: Data = {"usage": dict(_usage(arguments)), "commit": context.workspace.tip()}
         return Answer({**data, "next_step": NextStep("See the comments with ", call("list_comments"))})
-    if request.idempotency_key is not None:
-        check_idempotency_key(request.idempotency_key)
     answers = _read_answers(request.answers)
     discussion = find_discussion(context.workspace, (answer.comment for answer in answers), request.proposal)
-    build_answer_events(discussion.threads, answers, None)  # raises an error before the edit is written
+    append = partial(_append, context, discussion, answers, request.idempotency_key)
+    append(dry_run=True)  # raises an error before the edit is written
     if request.operations is None:
-        return _answer_only(context, discussion, answers, request)
+        return _answer_only(context, discussion, answers, request, append)
     fields = {name: value for name, value in remove_nulls(arguments).items() if name in _EDIT_FIELDS}
     # The answers are part of the call that a key identifies.
     edit_answer = _EDIT_WRITER.run(context, {**fields, "answers": request.answers, "mode": "all"})
@@ -120,11 +118,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         return replace(edit_answer, data={**edit_answer.data, "answers": []})
     if request.dry_run:
         return replace(edit_answer, data={**edit_answer.data, "answers": _describe_answers(answers)})
-    appended = run_with_caveat(
-        partial(_append, context, discussion, answers, request.idempotency_key),
-        None,
-        "the comments are not answered",
-    )
+    appended = run_with_caveat(append, None, "the comments are not answered")
     note_commit(edit_answer.data["commit"])
     if appended is None:
         retry = _build_answers_call(request)
@@ -166,6 +160,7 @@ def _answer_only(
     discussion: CommentDiscussion,
     answers: Sequence[CommentAnswer],
     request: AddressCommentsArguments,
+    append: Callable[[], AppendedComments | ActionResult],
 ) -> Answer:
     for name in ("new_proposal", "message", "base_commit"):
         if getattr(request, name) is not None:
@@ -179,7 +174,7 @@ def _answer_only(
             "commit": context.workspace.tip(),
         }
         return Answer({**data, "next_step": NextStep("Send the same call without dry_run")})
-    result = _append(context, discussion, answers, request.idempotency_key)
+    result = append()
     data = {
         "answers": _describe_answers(answers, result.event_ids),
         "changed": result.is_new,
@@ -191,13 +186,18 @@ def _answer_only(
 
 
 def _append(
-    context: Context, discussion: CommentDiscussion, answers: Sequence[CommentAnswer], key: str | None
+    context: Context,
+    discussion: CommentDiscussion,
+    answers: Sequence[CommentAnswer],
+    key: str | None,
+    *,
+    dry_run: bool = False,
 ) -> AppendedComments | ActionResult:
-    """Append the events of answers."""
+    """Append the events of answers; a dry run only checks them."""
     actions, actor = context.workspace.proposal_actions(), identify_actor(context, TOOL.name)
     if discussion.proposal is None:
-        return actions.document_discussion.answer(actor, answers, key=key)
-    return actions.answer(discussion.proposal.id, actor, answers, key=key)
+        return actions.document_discussion.answer(actor, answers, key=key, dry_run=dry_run)
+    return actions.answer(discussion.proposal.id, actor, answers, key=key, dry_run=dry_run)
 
 
 def _describe_answers(answers: Sequence[CommentAnswer], event_ids: Sequence[str] = ()) -> list[Data]:

@@ -10,7 +10,7 @@ from docyard.web.proposals.conversation import LOCATION_NOTES, ThreadView, build
 from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.proposals.answers import CommentAnswer
-from workspace.proposals.comments import MAX_TRACKED_TEXTS, LocatedThread, TargetFilter
+from workspace.proposals.comments import MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS, LocatedThread, TargetFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,12 +47,14 @@ def _find_threads(request: PageRequest, path: str) -> Iterator[LocatedThread | N
     """Yield the open threads of a document; None at the end if further texts were not tracked."""
     workspace, snapshot = request.workspace, request.snapshot
     target_filter, tracked_count = TargetFilter(snapshot, (path, None)), 0
-    for position, thread in enumerate(workspace.proposal_actions().document_discussion.list_threads()):
-        if thread.resolution is not None or not target_filter.may_match(thread.comment):
-            continue
-        if tracked_count == MAX_TRACKED_TEXTS:
+    threads = workspace.proposal_actions().document_discussion.list_threads()
+    open_threads = [thread for thread in threads if thread.resolution is None]
+    for position, thread in enumerate(open_threads):
+        if tracked_count == MAX_TRACKED_TEXTS or position == MAX_CHECKED_THREADS:
             yield None
             return
+        if not target_filter.may_match(thread.comment):
+            continue
         tracked_count += 1
         location = workspace.proposal_reviews().find_location(thread.comment, snapshot)
         located_thread = LocatedThread(thread, location, position)

@@ -10,7 +10,7 @@ from tests.repositories import Repo
 from tests.tools.comments.conftest import comment, list_open, make_dispatcher
 from tests.tools.conftest import CallTool, make_client
 from workspace.errors import WorkspaceError
-from workspace.proposals.actions.document_discussion import DocumentDiscussion
+from workspace.proposals.actions.document_discussion import AppendedComments, DocumentDiscussion
 
 EDIT = {
     "operation": "replace_text",
@@ -93,7 +93,9 @@ def test_failure_between_edit_and_answers_is_reported_and_completed_by_the_retry
         "idempotency_key": "key",
     }
 
-    def fail(*_: object, **__: object) -> None:
+    def fail(*_: object, dry_run: bool, **__: object) -> AppendedComments:
+        if dry_run:
+            return AppendedComments()
         raise WorkspaceError("the disk is full", fix="Free some space.")
 
     with monkeypatch.context() as patch:
@@ -227,4 +229,18 @@ def test_invalid_calls_write_nothing(
         }
     answer = call_tool("address_comments", **fields)
     assert (answer.is_error, answer.data.get("code")) == (True, code), answer.data
+    assert repo.git("for-each-ref") == state
+
+
+def test_key_of_other_events_is_refused_before_the_edit(call_tool: CallTool, repo: Repo) -> None:
+    id = comment(call_tool, idempotency_key="key")
+    list_open(call_tool)
+    state = repo.git("for-each-ref")
+    answer = call_tool(
+        "address_comments",
+        operations=[EDIT],
+        answers=[{"comment": id, "text": "Done."}],
+        idempotency_key="key",
+    )
+    assert (answer.is_error, answer.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
     assert repo.git("for-each-ref") == state

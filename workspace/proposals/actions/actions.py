@@ -210,14 +210,20 @@ class ProposalActions:
         )
 
     def answer(
-        self, name: str, actor: Actor, answers: Sequence[CommentAnswer], *, key: str | None = None
+        self,
+        name: str,
+        actor: Actor,
+        answers: Sequence[CommentAnswer],
+        *,
+        key: str | None = None,
+        dry_run: bool = False,
     ) -> ActionResult:
-        """Reply to comments and resolve or reopen their threads, as one commit.
+        """Reply to comments and resolve or reopen their threads, as one commit; a dry run only checks them.
 
         Raises CommentNotFound, InvalidEventText.
         """
         _check_key(key)
-        return discuss.answer(self._repository, name, actor, answers, key)
+        return discuss.answer(self._repository, name, actor, answers, key, dry_run=dry_run)
 
     def review(
         self,

@@ -134,16 +134,23 @@ def comment(
 
 
 def answer(
-    repository: ProposalRepository, name: str, actor: Actor, answers: Sequence[CommentAnswer], key: str | None
+    repository: ProposalRepository,
+    name: str,
+    actor: Actor,
+    answers: Sequence[CommentAnswer],
+    key: str | None,
+    *,
+    dry_run: bool,
 ) -> ActionResult:
     """Reply to comments and resolve their threads as one commit, also after the proposal has ended.
 
-    This changes neither the state of the proposal nor its approvals.
+    A dry run only checks the answers. This changes neither the state of the proposal nor its approvals.
     """
     proposal = repository.find(name)
     threads = proposal.content.threads
     bodies = build_answer_events(threads, answers, _find_discussed_commit(proposal))
-    return _append_events(repository, proposal, bodies, actor, key, is_new=changes_threads(threads, bodies))
+    is_new = not dry_run and changes_threads(threads, bodies)
+    return _append_events(repository, proposal, bodies, actor, key, is_new=is_new)
 
 
 def review(

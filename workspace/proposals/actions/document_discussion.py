@@ -102,9 +102,14 @@ class DocumentDiscussion:
         )
 
     def answer(
-        self, actor: Actor, answers: Sequence[CommentAnswer], *, key: str | None = None
+        self,
+        actor: Actor,
+        answers: Sequence[CommentAnswer],
+        *,
+        key: str | None = None,
+        dry_run: bool = False,
     ) -> AppendedComments:
-        """Append replies to threads and their resolutions as one commit.
+        """Append replies to threads and their resolutions as one commit; a dry run only checks them.
 
         Raises CommentNotFound, InvalidEventText.
         """
@@ -117,7 +122,7 @@ class DocumentDiscussion:
         earlier_result = self._repository.find_earlier_events(folder, bodies, key)
         if earlier_result is not None:
             return AppendedComments.of(earlier_result)
-        if not changes_threads(threads, bodies):
+        if dry_run or not changes_threads(threads, bodies):
             return AppendedComments()
         return AppendedComments.of(self._repository.append(folder, bodies, actor, key, branch=branch))
 
