@@ -287,6 +287,27 @@ MUTATIONS = (
         ("tests/acceptance/proposals/test_review_page.py",),
     ),
     Mutation(
+        "answers to comments are checked before the edit",
+        "tools/comments/address_comments.py",
+        "    append(dry_run=True)  # raises an error before the edit is written\n",
+        "",
+        ("tests/tools/comments/test_address_comments.py",),
+    ),
+    Mutation(
+        "a resolution comes after its comment in spite of a wrong clock",
+        "workspace/proposals/discussion.py",
+        "        return (*event.after, body.thread)\n",
+        "        return event.after\n",
+        ("tests/workspace/proposals/test_resolutions.py",),
+    ),
+    Mutation(
+        "each branch has its own comments on documents",
+        "workspace/proposals/actions/document_discussion.py",
+        '    return derive_id(f"comments on {branch}")\n',
+        '    return derive_id("comments on documents")\n',
+        ("tests/workspace/proposals/actions/test_document_discussion.py",),
+    ),
+    Mutation(
         "an edit invalidates earlier approvals",
         "workspace/proposals/approvals.py",
         "        if approval.commit != proposal.tip:\n",
