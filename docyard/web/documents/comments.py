@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.proposals.actions import UnknownAction
@@ -13,8 +12,6 @@ from workspace.proposals.answers import CommentAnswer
 from workspace.proposals.comments import MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS, LocatedThread, TargetFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from starlette.responses import Response
 
     from docyard.web.page_request import PageRequest
@@ -24,7 +21,7 @@ _ACTIONS = ("comment", "resolve-comment", "reopen-comment")
 
 
 class DocumentComments(NamedTuple):
-    """The open threads of a document, in the order in which they began, 30 at most.
+    """The open threads of a document, in the order in which they began: the newest 30.
 
     `has_more` is true if there may be further ones.
     """
@@ -36,30 +33,42 @@ class DocumentComments(NamedTuple):
 def build_document_comments(request: PageRequest, path: str) -> DocumentComments | None:
     """Return the open threads whose text is in a document at the tip; None if they cannot be read."""
     try:
-        located_threads = [*islice(_find_threads(request, path), _MAX_THREADS + 1)]
+        located_threads, has_more = _find_threads(request, path)
     except WorkspaceError:  # such as a detached HEAD; the document is shown without comments
         return None
-    views = tuple(_build_thread(request, item) for item in located_threads[:_MAX_THREADS] if item)
-    return DocumentComments(views, len(located_threads) > _MAX_THREADS or None in located_threads)
+    return DocumentComments(tuple(_build_thread(request, item) for item in located_threads), has_more)
 
 
-def _find_threads(request: PageRequest, path: str) -> Iterator[LocatedThread | None]:
-    """Yield the open threads of a document; None at the end if further texts were not tracked."""
+def _find_threads(request: PageRequest, path: str) -> tuple[list[LocatedThread], bool]:
+    """Return the newest open threads of a document in order, and True if there may be others.
+
+    The threads that began in the document are examined first, because the others rarely moved to it.
+    """
     workspace, snapshot = request.workspace, request.snapshot
-    target_filter, tracked_count = TargetFilter(snapshot, (path, None)), 0
     threads = workspace.proposal_actions().document_discussion.list_threads()
-    open_threads = [thread for thread in threads if thread.resolution is None]
-    for position, thread in enumerate(open_threads):
-        if tracked_count == MAX_TRACKED_TEXTS or position == MAX_CHECKED_THREADS:
-            yield None
-            return
-        if not target_filter.may_match(thread.comment):
+    open_threads = [
+        LocatedThread(thread, None, position)
+        for position, thread in enumerate(threads)
+        if thread.resolution is None
+    ][::-1]
+    own_threads = [item for item in open_threads if item.is_at(path, None)]
+    other_threads = [item for item in open_threads if not item.is_at(path, None)]
+    candidates = [*own_threads, *other_threads[:MAX_CHECKED_THREADS]]
+    target_filter = TargetFilter(snapshot, (path, None))
+    located_threads: list[LocatedThread] = []
+    tracked_count = 0
+    for candidate in candidates:
+        if not target_filter.may_match(candidate.thread.comment):
             continue
+        if tracked_count == MAX_TRACKED_TEXTS or len(located_threads) == _MAX_THREADS:
+            return sorted(located_threads, key=lambda item: item.position), True
         tracked_count += 1
-        location = workspace.proposal_reviews().find_location(thread.comment, snapshot)
-        located_thread = LocatedThread(thread, location, position)
+        location = workspace.proposal_reviews().find_location(candidate.thread.comment, snapshot)
+        located_thread = candidate._replace(location=location)
         if located_thread.is_at(path, None):
-            yield located_thread
+            located_threads.append(located_thread)
+    has_more = len(other_threads) > MAX_CHECKED_THREADS
+    return sorted(located_threads, key=lambda item: item.position), has_more
 
 
 def _build_thread(request: PageRequest, located_thread: LocatedThread) -> ThreadView:

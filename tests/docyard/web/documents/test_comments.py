@@ -116,3 +116,15 @@ def test_detached_head_shows_the_document_without_comments(repo: Repo) -> None:
         page = server.get("/doc/guide.md")
         assert "Run it." in page
         assert "/comments/" not in page
+
+
+def test_newest_comments_of_many_are_shown(repo: Repo) -> None:
+    with serve_pages(repo.path) as server:
+        for number in range(35):
+            post(server, "comment", text=f"number {number} of many")
+        page = server.get("/doc/guide.md")
+        assert "number 34 of many" in page
+        assert "number 4 of many" not in page
+        assert page.index("number 5 of many") < page.index("number 34 of many")
+        assert "docyard comments list guide.md" in page
+        assert "of many" not in server.get("/doc/other.md")
