@@ -313,7 +313,7 @@ class Discussion:
 
     @cached_property
     def proposals(self) -> tuple[str, ...]:
-        """The sorted ids of the proposals with events, and of the branches with comments on documents."""
+        """The sorted ids of the proposals with events, and of the comments and claims of branches."""
         return tuple(sorted(self._trees_by_proposal)[:MAX_PROPOSALS])
 
     def events_of(self, proposal: str) -> ProposalEvents:
