@@ -7,11 +7,12 @@ address `path#id`, or `#id` for a task of the same document.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from workspace.document.addresses import format_task_address
 from workspace.lru_cache import LRUCache
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from workspace.document.tasks import Claim, Task
     from workspace.snapshot.derived_values import Progress
     from workspace.snapshot.snapshot import Snapshot
+
+T = TypeVar("T")
 
 _CHECKBOX = re.compile(rb"\[[ xX]\]")
 _MAX_CACHED_GRAPHS = 8
@@ -185,20 +188,14 @@ class TaskGraph:
 
     def _find_circle(self, group: Sequence[int]) -> list[int]:
         """Return the positions of a shortest circle through the first task of a strongly connected group."""
-        start, members = min(group), set(group)
-        predecessors: dict[int, int] = {}
-        positions = [start]
-        for position in positions:
-            for requirement in self.requirements[position]:
-                if requirement == start:
-                    circle = [position]
-                    while circle[-1] != start:
-                        circle.append(predecessors[circle[-1]])
-                    return circle[::-1]
-                if requirement in members and requirement not in predecessors:
-                    predecessors[requirement] = position
-                    positions.append(requirement)
-        raise AssertionError("the group is not strongly connected")
+        members = set(group)
+
+        def list_members(position: int) -> Iterator[int]:
+            return (requirement for requirement in self.requirements[position] if requirement in members)
+
+        circle = _find_shortest_circle(min(group), list_members, int)
+        assert circle is not None, "the group is not strongly connected"
+        return circle[:-1]
 
     @cached_property
     def _groups(self) -> Sequence[Sequence[int]]:
@@ -364,24 +361,39 @@ def find_circle(
 
     `references` are `path#id`. The result begins and ends with the task. At most `max_tasks` are searched.
     """
-    predecessors: dict[tuple[str, str], TaskLocation] = {}
-    locations = [start]
-    for location in locations:
-        requirements = (
-            _locate(find_document, references)
-            if location is start
-            else list_requirements(find_document, location)
-        )
-        for requirement in requirements:
-            if requirement.key not in predecessors:
-                predecessors[requirement.key] = location
-                locations.append(requirement)
-            if requirement.key == start.key:
-                circle = [start, location]
+
+    def list_next(location: TaskLocation) -> Iterator[TaskLocation]:
+        if location is start:
+            return _locate(find_document, references)
+        return list_requirements(find_document, location)
+
+    return _find_shortest_circle(start, list_next, attrgetter("key"), max_tasks)
+
+
+def _find_shortest_circle(
+    start: T,
+    list_next: Callable[[T], Iterable[T]],
+    get_key: Callable[[T], Hashable],
+    limit: int | None = None,
+) -> list[T] | None:
+    """Return a shortest circle through an item of a graph, with the item at both ends; None without one.
+
+    Items with one key are the same. The search ends at `limit` items.
+    """
+    predecessors: dict[Hashable, T] = {}
+    items = [start]
+    for item in items:
+        for following in list_next(item):
+            key = get_key(following)
+            if key == get_key(start):
+                circle = [start, item]
                 while circle[-1] is not start:
-                    circle.append(predecessors[circle[-1].key])
+                    circle.append(predecessors[get_key(circle[-1])])
                 return circle[::-1]
-        if len(predecessors) > max_tasks:
+            if key not in predecessors:
+                predecessors[key] = item
+                items.append(following)
+        if limit is not None and len(predecessors) > limit:
             break
     return None
 
