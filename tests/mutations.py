@@ -202,9 +202,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a skill is offered only if a rule requires an approval of its changes",
-        "workspace/skills.py",
-        "        elif path not in approved_paths:\n",
-        "        elif not approved_paths:\n",
+        "workspace/validation/skill_faults.py",
+        "    if not find_approved_paths(config, [TouchedPath(document.path, read_types(document))]):\n",
+        "    if not config.protect:\n",
         ("tests/workspace/test_skills.py",),
     ),
     Mutation(

@@ -18,7 +18,8 @@ def check_skills(workspace: Workspace) -> Iterator[Finding]:
     """Yield the offered skills, and the skills that are not offered, of a commit with valid settings."""
     if not workspace.snapshot().config.skills:
         return
-    from workspace.skills import SkillFault, find_skill_source, read_skills
+    from workspace.skills import find_skill_source, read_skills
+    from workspace.validation.skill_faults import SkillFault
 
     snapshot = find_skill_source(workspace)
     if snapshot is None:

@@ -9,13 +9,11 @@ import pytest
 from tests.loops import loop_over
 from tests.repositories import Repo, create_empty_repository, create_repository
 from workspace.skills import (
-    MAX_SKILL_BYTES,
-    MAX_SKILLS,
     Skill,
-    SkillFault,
     read_served_skills,
     read_skills,
 )
+from workspace.validation.skill_faults import MAX_SKILL_BYTES, MAX_SKILLS, SkillFault
 from workspace.workspace import Workspace
 
 TYPE_RULE = '[[protect]]\ntypes = ["skill"]\n'

@@ -391,6 +391,7 @@ RULE_NAMES = (
     "unknown-type",
     "type-structure",
     "missing-step",
+    "malformed-skill",
     "taxonomy-limit",
     "malformed-manifest",
     "invisible-character",

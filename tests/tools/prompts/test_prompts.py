@@ -19,7 +19,7 @@ from tools.prompts.prompt import FilledPrompt, OfferedPrompts, Prompt, UnknownPr
 from tools.tool import Context
 from tools.toolsets import all_tools
 from workspace.errors import WorkspaceError
-from workspace.skills import is_skill_name
+from workspace.validation.skill_faults import is_skill_name
 from workspace.workspace import Workspace
 
 PROMPT_ARGUMENTS: Mapping[str, dict[str, str]] = {

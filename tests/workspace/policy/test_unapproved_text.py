@@ -14,7 +14,8 @@ from workspace.edits.operation import Operation
 from workspace.edits.text import AppendContent
 from workspace.policy import unapproved_text
 from workspace.policy.unapproved_text import Text, find_unapproved_texts
-from workspace.skills import SkillFault, read_skills
+from workspace.skills import read_skills
+from workspace.validation.skill_faults import SkillFault
 from workspace.writing.plan import BatchMode
 
 RULE = 'skills = true\noverwrite = "any"\n[[protect]]\ntypes = ["skill"]\nchecks = []\n'

@@ -7,7 +7,8 @@ from tests.workspace.sync.test_gate import PAGE_TEXT
 from tests.workspace.sync.test_gate_clones import Clone, build_append, make_clones
 from workspace.edits.metadata import SetMetadata
 from workspace.policy import unapproved_text
-from workspace.skills import SkillFault, read_skills
+from workspace.skills import read_skills
+from workspace.validation.skill_faults import SkillFault
 
 RULES = 'skills = true\noverwrite = "any"\n[[protect]]\ntypes = ["skill"]\nchecks = []\n'
 MAKE_SKILL = SetMetadata(file="free/a.md", metadata={"type": "skill"})

@@ -9,6 +9,7 @@ links/                     the rules on links, each a file of its name
 malformed_coverage.py      `covers` that names no file, every file, or something that is not a glob
 malformed_front_matter.py  front matter that is not read as its author intended
 malformed_manifest.py      manifests that cannot be used, so that they have no effect
+malformed_skill.py         skills that a server does not offer
 malformed_task.py          checkboxes that renderers do not show as tasks, and wrong fields of tasks
 missing_anchor.py          headings without an explicit anchor, whose addresses change with their words
 missing_step.py            walkthroughs without a step
@@ -31,6 +32,7 @@ from workspace.validation.rules import (
     malformed_coverage,
     malformed_front_matter,
     malformed_manifest,
+    malformed_skill,
     malformed_task,
     missing_anchor,
     missing_step,
@@ -72,6 +74,7 @@ RULES = tuple(
         unknown_type,
         type_structure,
         missing_step,
+        malformed_skill,
         taxonomy_limit,
         malformed_manifest,
         invisible_character,
