@@ -381,7 +381,7 @@ MUTATIONS = (
     Mutation(
         "dependencies follow tasks to other documents",
         "workspace/writing/dependency_updates.py",
-        "    if not moves.new_references and not moves.lost_references:\n",
+        "    if not moves:\n",
         "    if True:\n",
         ("tests/workspace/writing/test_dependency_updates.py",),
     ),

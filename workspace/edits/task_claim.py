@@ -19,7 +19,7 @@ from workspace.document.splices import Edit, EditContext, StructureChanged
 from workspace.document.tasks import Claim
 from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.task_text import add_fields, add_id, build_task_result, check_field_value, remove_fields
+from workspace.edits.task_text import add_id, build_task_result, check_field_value, write_fields
 from workspace.errors import WorkspaceError
 from workspace.paths import check_path
 from workspace.task_graph import TaskLocation, list_missing, list_requirements
@@ -113,14 +113,14 @@ class ClaimTask(DocumentOperation):
         new_claim = self.compute_claim(location, task.claim)
         result = build_task_result(section, task)
         summary = f"{self.action.value.capitalize()} task {location.address} of {document.path}"
-        splices = remove_fields(document, task, "claimed by")
+        field_splices = write_fields(document, task, [("Claimed by", str(new_claim or ""))])
         if new_claim is None:
-            return Edit(tuple(splices), {**result, "released": True}, summary)
-        id = task.id
+            return Edit(tuple(field_splices), {**result, "released": True}, summary)
+        id, splices = task.id, field_splices
         if id is None:
-            id, splice = add_id(document, task)
-            splices.append(splice)
-        splices.append(add_fields(document, task, [("Claimed by", str(new_claim))]))
+            id, id_splice = add_id(document, task)
+            # The first field may begin where the id is inserted.
+            splices = [id_splice, *field_splices]
         return Edit(tuple(splices), {**result, "id": id, "claimed_by": str(new_claim)}, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:

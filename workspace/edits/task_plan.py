@@ -15,16 +15,16 @@ from workspace.document.addresses import (
     resolve_task,
     split_address,
 )
+from workspace.document.fields import split_entries
 from workspace.document.splices import Edit, EditContext, Splice, StructureChanged, apply_edit
 from workspace.edits.content import InvalidContent
 from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.edits.task_text import (
-    add_fields,
     add_id,
     build_task_result,
     check_field_value,
     remove_fields,
-    replace_field,
+    write_fields,
 )
 from workspace.errors import InvalidConfig, LimitExceeded, WorkspaceError
 from workspace.paths import check_path
@@ -117,10 +117,15 @@ class PlanTask(DocumentOperation):
         before = overlay.copy()
         added = [self._add_reference(name, overlay) for name in self.depends_on]
         location = _find(overlay, path, self.slug)
+        for reference in added:
+            if split_entries(reference) != (reference,):
+                raise InvalidContent(
+                    f"'{reference}' cannot be a dependency: a comma or backtick in its path would divide it",
+                    fix="Rename the document with move_document, then plan the task.",
+                )
         removed = {self._find_reference(name, overlay) for name in self.remove}
-        references = [
-            name for name in list_references(path, location.task.dependencies) if name not in removed
-        ]
+        old_references = list_references(path, location.task.dependencies)
+        references = [name for name in old_references if name not in removed]
         references += [name for name in dict.fromkeys(added) if name not in references]
         circle = find_circle(overlay.find, location, added)
         if circle is not None:
@@ -133,30 +138,22 @@ class PlanTask(DocumentOperation):
             overlay.put(apply_edit(overlay.document(path), edit))
             self._check_result(overlay, path, location, references)
         is_change = bool(overlay.list_changed_paths(before))
-        return Outcome(path, result, edit.summary, is_change)
+        unknown = sorted(removed.difference(old_references))
+        hints = (f"the task did not depend on: {', '.join(unknown[:_MAX_DEPENDENCIES])}",) if unknown else ()
+        return Outcome(path, result, edit.summary, is_change, hints)
 
     def _make_splices(self, document: Document, task: Task, references: Sequence[str]) -> list[Splice]:
+        fields: list[tuple[str, str]] = []
         splices: list[Splice] = []
-        added_fields: list[tuple[str, str]] = []
         if tuple(references) != list_references(document.path, task.dependencies):
-            splices += remove_fields(document, task, "depends on")
-            if references:
-                own = f"{document.path}#"
-                names = [
-                    f"#{name.removeprefix(own)}" if name.startswith(own) else name for name in references
-                ]
-                added_fields.append(("Depends on", ", ".join(names)))
+            own = f"{document.path}#"
+            names = [f"#{name.removeprefix(own)}" if name.startswith(own) else name for name in references]
+            fields.append(("Depends on", ", ".join(names)))
+            if names:
+                splices += remove_fields(document, task, "Depends on", keep_last=True)
         if self.blocked is not None:
-            reason = check_field_value("Blocked", self.blocked)
-            if not reason:
-                splices += remove_fields(document, task, "blocked")
-            elif task.field("blocked") is None:
-                added_fields.append(("Blocked", reason))
-            else:
-                splices += replace_field(document, task, "blocked", reason)
-        if added_fields:
-            splices.append(add_fields(document, task, added_fields))
-        return splices
+            fields.append(("Blocked", check_field_value("Blocked", self.blocked)))
+        return splices + write_fields(document, task, fields)
 
     def _check_result(
         self, overlay: Overlay, path: str, location: TaskLocation, references: Sequence[str]

@@ -69,16 +69,45 @@ def add_id(document: Document, task: Task) -> tuple[str, Splice]:
 
     The id is derived from the task's title.
     """
-    used_names = {
-        name for section in document.sections for name in (section.key, section.address, section.slug)
-    }
-    used_names |= {
-        name for section in document.sections for name in (section.anchor, *section.aliases) if name
-    }
-    used_names |= {item.id for item in document.all_tasks if item.id is not None}
     slug = make_heading_slug(task.title).replace("/", "-") or "task"
-    id = UniqueNames("-", 2, used_names).make_unique(slug)
+    id = UniqueNames("-", 2, list_used_names(document)).make_unique(slug)
     return id, Splice(task.title_end, task.title_end, f" {{#{id}}}".encode())
+
+
+def list_used_names(document: Document) -> set[str]:
+    """Return the names of sections and the ids of tasks, which a new id must not have."""
+    used_names = {item.id for item in document.all_tasks if item.id is not None}
+    for section in document.sections:
+        used_names |= {section.key, section.address, section.slug, *section.aliases}
+        if section.anchor:
+            used_names.add(section.anchor)
+    return used_names
+
+
+def write_fields(
+    document: Document,
+    task: Task,
+    fields: Sequence[tuple[str, str]],
+    added_fields: Sequence[tuple[str, str]] = (),
+) -> list[Splice]:
+    """Return the splices that write fields: the last field with a name gets the value, else one is added.
+
+    An empty value removes every field with the name. `added_fields` are added below the existing fields.
+
+    Raises InvalidContent if a field to remove has text below it.
+    """
+    splices: list[Splice] = []
+    new_fields: list[tuple[str, str]] = []
+    for name, value in fields:
+        if not value:
+            splices += remove_fields(document, task, name)
+        elif task.field(name.lower()) is None:
+            new_fields.append((name, value))
+        else:
+            splices += replace_field(document, task, name, value)
+    if new_fields or added_fields:
+        splices.append(add_fields(document, task, [*new_fields, *added_fields]))
+    return splices
 
 
 def add_fields(document: Document, task: Task, fields: list[tuple[str, str]]) -> Splice:
@@ -96,18 +125,28 @@ def add_lines(document: Document, task: Task, lines: str) -> Splice:
     return Splice(position, position, text + blank_line)
 
 
-def remove_fields(document: Document, task: Task, name: str) -> list[Splice]:
-    """Return the splices that remove every field with this name."""
+def remove_fields(document: Document, task: Task, name: str, *, keep_last: bool = False) -> list[Splice]:
+    """Return the splices that remove every field with this name, or all but the last one.
+
+    Raises InvalidContent if a field has text or tasks below it, which would be removed too.
+    """
+    fields = [field for field in task.fields if field.name == name.lower()]
+    removed_fields = fields[:-1] if keep_last else fields
+    for field in removed_fields:
+        if document.data[field.value_end : field.end].strip():
+            raise InvalidContent(
+                f"the field '{name}' has text below it, which would be removed",
+                fix="Move this text out of the field with replace_text or in an editor, then try again.",
+            )
     return [
-        Splice(find_content_end(document.data, item.start), find_content_end(document.data, item.end), b"")
-        for item in task.fields
-        if item.name == name
+        Splice(find_content_end(document.data, field.start), find_content_end(document.data, field.end), b"")
+        for field in removed_fields
     ]
 
 
 def replace_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
     """Return the splices that replace the value of the last field with this name, which is in effect."""
-    item = next(item for item in reversed(task.fields) if item.name == name)
+    item = next(item for item in reversed(task.fields) if item.name == name.lower())
     if item.value == value:
         return []
     space = b"" if document.data[item.value_start - 1 : item.value_start] in (b" ", b"\t") else b" "

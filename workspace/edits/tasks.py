@@ -16,7 +16,6 @@ from workspace.edits.content import InvalidContent, check_text
 from workspace.edits.operation import DocumentOperation
 from workspace.edits.task_text import (
     TaskPosition,
-    add_fields,
     build_task_result,
     check_field_value,
     check_separate_line,
@@ -28,7 +27,7 @@ from workspace.edits.task_text import (
     format_task_lines,
     read_task_marker,
     remove_fields,
-    replace_field,
+    write_fields,
 )
 from workspace.markdown.inline import to_plain_text
 
@@ -127,18 +126,12 @@ class CompleteTask(DocumentOperation):
         address = format_task_address(section.key, task)
         note = " ".join(check_text(self.note or "", "note").split())
         splices: list[Splice] = []
-        added_fields: list[tuple[str, str]] = []
+        fields: list[tuple[str, str]] = []
         if not task.is_done:
-            splices += [
-                Splice(task.box_offset, task.box_offset + 1, b"x"),
-                *remove_fields(document, task, "completed"),
-                *remove_fields(document, task, "claimed by"),
-            ]
-            added_fields.append(("Completed", context.today))
-        if note and note not in [item.value for item in task.fields if item.name == "note"]:
-            added_fields.append(("Note", note))
-        if added_fields:
-            splices.append(add_fields(document, task, added_fields))
+            splices.append(Splice(task.box_offset, task.box_offset + 1, b"x"))
+            fields = [("Claimed by", ""), ("Completed", context.today)]
+        is_new_note = note and note not in [item.value for item in task.fields if item.name == "note"]
+        splices += write_fields(document, task, fields, [("Note", note)] if is_new_note else [])
         result: dict[str, object] = {"completed": True, "slug": address}
         if task.is_done:
             result["already_completed"] = True
@@ -237,24 +230,15 @@ class UpdateTask(DocumentOperation):
         Raises InvalidTitle, InvalidContent, and the errors of `resolve_task`.
         """
         section, task = resolve_task(document, self.slug)
-        requested_fields = [(name, value) for name, value in self._list_fields() if value is not None]
-        if self.title is None and not requested_fields:
+        fields = [
+            (name, check_field_value(name, value)) for name, value in self._list_fields() if value is not None
+        ]
+        if self.title is None and not fields:
             raise InvalidContent(
                 "'title', 'criteria', 'note' and 'assignee' are all missing",
                 fix="Set at least one of them; an empty text removes a field.",
             )
-        splices = self._replace_title(document, task)
-        added_fields: list[tuple[str, str]] = []
-        for name, value in requested_fields:
-            text = check_field_value(name, value)
-            if not text:
-                splices += remove_fields(document, task, name.lower())
-            elif task.field(name.lower()) is None:
-                added_fields.append((name, text))
-            else:
-                splices += replace_field(document, task, name.lower(), text)
-        if added_fields:
-            splices.append(add_fields(document, task, added_fields))
+        splices = self._replace_title(document, task) + write_fields(document, task, fields)
         result = build_task_result(section, task)
         return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 

@@ -203,15 +203,18 @@ class OffsetMap:
 
     def find_removed_spans(self, document: Document) -> Sequence[tuple[int, int]]:
         """Return the spans of an old document that the operation did not preserve."""
-        removed_spans: list[tuple[int, int]] = []
+        return [(start, end) for start, end in self.find_edited_spans(document) if start < end]
+
+    def find_edited_spans(self, document: Document) -> Sequence[tuple[int, int]]:
+        """Return the removed spans of an old document, and empty spans where text may have been inserted."""
+        edited_spans: list[tuple[int, int]] = []
         position = 0
         for span in self._spans_by_old_path.get(document.path, ()):
-            if position < span.old_start:
-                removed_spans.append((position, span.old_start))
+            edited_spans.append((position, span.old_start))
             position = span.old_end
-        if position < len(document.data) and self._is_changed(document.path):
-            removed_spans.append((position, len(document.data)))
-        return removed_spans
+        if self._is_changed(document.path):
+            edited_spans.append((position, len(document.data)))
+        return edited_spans
 
     def _is_changed(self, path: str) -> bool:
         return path in self._spans_by_old_path or path in self.path_map

@@ -1,7 +1,8 @@
 """Update the dependencies of tasks after one operation of a batch.
 
 If a task moves to another document, with its section or its document, the fields `Depends on` that name it
-are rewritten, and so are its own that name a task by `#id`. Dependencies on a removed task are reported.
+are rewritten, and so are its own that name a task by `#id`. If a task of the other document has its id, it
+gets a new one. Dependencies on a removed task are reported.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.document.fields import split_entries
 from workspace.document.splices import Edit, Splice, apply_edit
+from workspace.edits.task_text import list_used_names
 from workspace.errors import LimitExceeded
+from workspace.links.offset_map import OffsetMap
+from workspace.markdown.slugs import UniqueNames
 from workspace.snapshot.snapshot import LfsTextMissing
-from workspace.task_graph import list_references
+from workspace.task_graph import TaskLocation, list_references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from workspace.document.document import Document
-    from workspace.document.tasks import Task, TaskField
-    from workspace.links.offset_map import OffsetMap
+    from workspace.document.tasks import Task
     from workspace.snapshot.overlay import Overlay
 
 _TASK_ID = re.compile(rb"\[[ xX]\][^\r\n]*\{#")
@@ -28,17 +32,18 @@ _ENTRY = re.compile(rb"[^,`\s](?:[^,`\r\n]*[^,`\s])?")
 
 
 class DependencyUpdates(NamedTuple):
-    """The number of rewritten dependencies in each document, the documents before and after, and lost tasks.
+    """The rewritten dependencies and ids of tasks after an operation.
 
-    `lost_references` are the removed tasks (`path#id`) on which tasks still depend.
+    `offset_map` is that of the operation with the rewritten text. `counts` are the numbers of rewritten
+    dependencies by document. `revised_documents` are pairs before and after. `lost_dependencies` are pairs of
+    a task and the task on which it depends in vain. `new_ids` are the addresses of tasks with a new id.
     """
 
-    counts: Mapping[str, int]
-    revised_documents: Sequence[tuple[Document, Document]]
-    lost_references: Sequence[str]
-
-
-NO_UPDATES = DependencyUpdates({}, (), ())
+    offset_map: OffsetMap
+    counts: Mapping[str, int] = {}
+    revised_documents: Sequence[tuple[Document, Document]] = ()
+    lost_dependencies: Sequence[tuple[str, str]] = ()
+    new_ids: Sequence[str] = ()
 
 
 def update_dependencies(before: Overlay, after: Overlay, offset_map: OffsetMap) -> DependencyUpdates:
@@ -47,53 +52,76 @@ def update_dependencies(before: Overlay, after: Overlay, offset_map: OffsetMap) 
     Documents that are too large to read are skipped.
     """
     moves = _TaskMoves(before, after, offset_map)
-    if not moves.new_references and not moves.lost_references:
-        return NO_UPDATES
+    if not moves:
+        return DependencyUpdates(offset_map)
     counts: dict[str, int] = {}
     revised_documents: list[tuple[Document, Document]] = []
-    lost_references: list[str] = []
-    for document in _find_dependent_documents(after):
-        splices: list[Splice] = []
-        for task in document.all_tasks:
-            old_path = moves.find_old_path(document.path, task)
-            for field in task.fields:
-                if field.name == "depends on":
-                    splices += _make_splices(document, field, old_path, moves.new_references)
-                    lost_references += moves.lost_references.intersection(
-                        list_references(old_path, field.list_entries())
-                    )
+    lost_dependencies: list[tuple[str, str]] = []
+    new_id_paths = {path for path, _ in moves.new_ids}
+    for document in _find_dependent_documents(after, new_id_paths):
+        entries = list(_list_entries(document, moves))
+        splices = [entry.splice for entry in entries if entry.splice is not None]
+        lost_dependencies += ((entry.task, entry.reference) for entry in entries if entry.is_lost)
+        if splices:
+            counts[document.path] = len(splices)
+        splices += moves.make_id_splices(document)
         if splices:
             new_document = apply_edit(document, Edit(tuple(splices), {}, ""))
             after.put(new_document)
-            counts[document.path] = len(splices)
+            offset_map = offset_map.compose(OffsetMap.of_splices(document, splices))
             revised_documents.append((document, new_document))
-    return DependencyUpdates(counts, revised_documents, tuple(dict.fromkeys(lost_references)))
+    new_ids = [f"{path}#{id}" for (path, _), id in moves.new_ids.items()]
+    return DependencyUpdates(offset_map, counts, revised_documents, lost_dependencies, new_ids)
 
 
-def _make_splices(
-    document: Document, field: TaskField, old_path: str, new_references: Mapping[str, str]
-) -> Iterator[Splice]:
-    """Yield the splices of the entries of a field that lead elsewhere now."""
-    for match in _ENTRY.finditer(document.data, field.value_start, field.value_end):
-        entry = match.group().decode("utf-8", "replace")
-        [old_reference] = list_references(old_path, [entry])
-        reference = new_references.get(old_reference, old_reference)
-        own_prefix = f"{document.path}#"
-        new_entry = (
-            f"#{reference.removeprefix(own_prefix)}" if reference.startswith(own_prefix) else reference
-        )
-        if (reference != old_reference or document.path != old_path) and new_entry != entry:
-            yield Splice(*match.span(), new_entry.encode())
+class _Entry(NamedTuple):
+    """A dependency of a task, with the reference before the operation, and the splice that updates it.
+
+    `is_lost` is True if no task has the reference any more, or if no dependency can name its new document.
+    """
+
+    task: str
+    reference: str
+    splice: Splice | None
+    is_lost: bool
 
 
-def _find_dependent_documents(overlay: Overlay) -> Iterator[Document]:
-    """Yield the documents that may contain a dependency."""
+def _list_entries(document: Document, moves: _TaskMoves) -> Iterator[_Entry]:
+    own_prefix = f"{document.path}#"
+    for section in document.sections:
+        for task in document.tasks(section):
+            old_path = moves.find_old_path(document.path, task)
+            address = TaskLocation(document.path, section, task).reference
+            for match in _find_entries(document, task):
+                entry = match.group().decode("utf-8", "replace")
+                [old_reference] = list_references(old_path, [entry])
+                reference = moves.new_references.get(old_reference, old_reference)
+                is_lost = old_reference in moves.lost_references
+                splice: Splice | None = None
+                if reference != old_reference or document.path != old_path:
+                    is_own = reference.startswith(own_prefix)
+                    new_entry = f"#{reference.removeprefix(own_prefix)}" if is_own else reference
+                    if split_entries(new_entry) != (new_entry,):
+                        is_lost = True
+                    elif new_entry != entry:
+                        splice = Splice(*match.span(), new_entry.encode())
+                yield _Entry(address, old_reference, splice, is_lost)
+
+
+def _find_entries(document: Document, task: Task) -> Iterator[re.Match[bytes]]:
+    for field in task.fields:
+        if field.name == "depends on":
+            yield from _ENTRY.finditer(document.data, field.value_start, field.value_end)
+
+
+def _find_dependent_documents(overlay: Overlay, more_paths: Container[str]) -> Iterator[Document]:
+    """Yield the documents that may contain a dependency, and those of `more_paths`."""
     snapshot = overlay.snapshot
     written_paths = frozenset(overlay.written_paths)
     for path in sorted({*snapshot.documents, *written_paths}):
         if path in written_paths or _DEPENDENCY.search(snapshot.git.blob(snapshot.documents[path])):
             document = _find_document(overlay, path)
-            if document is not None and _DEPENDENCY.search(document.data):
+            if document is not None and (path in more_paths or _DEPENDENCY.search(document.data)):
                 yield document
 
 
@@ -106,23 +134,43 @@ def _find_document(overlay: Overlay, path: str) -> Document | None:
 
 
 class _TaskMoves:
-    """The tasks with ids that an operation moved to another document, or removed."""
+    """The tasks with ids that an operation moved to another document, or removed.
+
+    `new_ids` are the new ids of moved tasks by the path and the start of the task, in order.
+    """
 
     def __init__(self, before: Overlay, after: Overlay, offset_map: OffsetMap) -> None:
         self.new_references: dict[str, str] = {}
         self.lost_references: set[str] = set()
+        self.new_ids: dict[tuple[str, int], str] = {}
         self._old_paths = {new: old for old, new in offset_map.path_map.items() if new is not None}
         self._moved_tasks: dict[tuple[str, int], str] = {}
         for path in sorted(offset_map.paths):
             document = _find_document(before, path)
             if document is not None and _may_lose_task(document, offset_map):
-                self._add_document(document, after, offset_map)
+                self._add_document(document, before, after, offset_map)
+
+    def __bool__(self) -> bool:
+        """Return True if a dependency may have to change."""
+        return bool(self.new_references or self.lost_references or self._moved_tasks)
 
     def find_old_path(self, path: str, task: Task) -> str:
         """Return the path of a task before the operation."""
         return self._moved_tasks.get((path, task.start)) or self._old_paths.get(path, path)
 
-    def _add_document(self, document: Document, after: Overlay, offset_map: OffsetMap) -> None:
+    def make_id_splices(self, document: Document) -> Iterator[Splice]:
+        """Yield the splices that write the new ids of a document's tasks."""
+        for task in document.all_tasks:
+            new_id = self.new_ids.get((document.path, task.start))
+            if new_id is not None and task.id is not None:
+                id = task.id.encode()
+                start = document.data.index(b"#" + id, task.title_end) + 1
+                yield Splice(start, start + len(id), new_id.encode())
+
+    def _add_document(
+        self, document: Document, before: Overlay, after: Overlay, offset_map: OffsetMap
+    ) -> None:
+        names: dict[str, UniqueNames] = {}
         for task in document.all_tasks:
             position = offset_map.map_offset(document.path, task.start)
             if position is not None and position[0] != document.path:
@@ -135,7 +183,13 @@ class _TaskMoves:
             if new_path is None or new_document is None or new_document.find_task(task.id) is None:
                 self.lost_references.add(reference)
             elif new_path != document.path:
-                self.new_references[reference] = f"{new_path}#{task.id}"
+                id, target = task.id, _find_document(before, new_path)
+                if position is not None and target is not None and target.find_task(id) is not None:
+                    unique_names = names.setdefault(
+                        new_path, UniqueNames("-", 1, list_used_names(new_document))
+                    )
+                    id = self.new_ids[position] = unique_names.make_unique(id)
+                self.new_references.setdefault(reference, f"{new_path}#{id}")
 
 
 def _may_lose_task(document: Document, offset_map: OffsetMap) -> bool:
@@ -147,5 +201,12 @@ def _may_lose_task(document: Document, offset_map: OffsetMap) -> bool:
     if is_moved:
         return _TASK_ID.search(document.data) is not None or _DEPENDENCY.search(document.data) is not None
     return any(
-        _TASK_ID.search(document.data, start, end) for start, end in offset_map.find_removed_spans(document)
+        _TASK_ID.search(document.data, *_find_lines(document.data, start, end))
+        for start, end in offset_map.find_edited_spans(document)
     )
+
+
+def _find_lines(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return the range of the lines of an edited span, which may be a part of an id."""
+    line_end = data.find(b"\n", end)
+    return data.rfind(b"\n", 0, start) + 1, len(data) if line_end < 0 else line_end

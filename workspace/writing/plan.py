@@ -59,8 +59,9 @@ def update_links_of_step(
         for path, new_path in offset_map.path_map.items()
         if new_path is not None and new_path != path
     ]
-    updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())
     dependency_updates = update_dependencies(before, after, offset_map)
+    offset_map = dependency_updates.offset_map
+    updates = update_links(before, after, offset_map, inbound_links or InboundLinkScanner())
     result = {**outcome.result, **_summarize_updates(updates, reports_zero=operation.reports_links)}
     if dependency_updates.counts:
         result["dependencies_rewritten"] = sum(dependency_updates.counts.values())
@@ -68,12 +69,16 @@ def update_links_of_step(
         anchors = result.get("anchors_added")
         result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.new_anchors]
     hints = (*outcome.hints, *_list_hints(updates))
-    if dependency_updates.lost_references:
-        hints += (f"tasks depend on removed tasks: {_format_names(dependency_updates.lost_references)}",)
+    if dependency_updates.lost_dependencies:
+        names = [f"{task} on {reference}" for task, reference in dependency_updates.lost_dependencies]
+        hints += (f"tasks that depend on a task that is not there any more: {_format_names(names)}",)
+    if dependency_updates.new_ids:
+        new_ids = _format_names(dependency_updates.new_ids)
+        hints += (f"new ids of moved tasks, because theirs were in use: {new_ids}",)
     return replace(outcome, result=result, hints=hints, link_warnings=warnings), (
         *moved_documents,
-        *updates.revised_documents,
         *dependency_updates.revised_documents,
+        *updates.revised_documents,
     )
 
 

@@ -44,6 +44,28 @@ def test_batch_plans_several_tasks_in_one_commit(call_tool: CallTool, repo: Repo
     assert [task["state"] for task in call_tool("list_tasks").data["tasks"]] == ["blocked", "waiting"]
 
 
+def test_text_below_a_field_is_preserved(call_tool: CallTool, repo: Repo) -> None:
+    fields = "  - Depends on: lost.md#x\n  - Depends on: #a\n    - because\n    - [ ] ask\n"
+    repo.commit({"p.md": f"# P\n\n- [ ] A {{#a}}\n- [ ] B {{#b}}\n- [ ] T {{#t}}\n{fields}"})
+    call_tool("plan_task", file="p.md", slug="t", depends_on=["#b"], remove=["lost.md#x"])
+    text = Workspace.open(repo.path).snapshot().read("p.md").decode()
+    assert text.endswith("- [ ] T {#t}\n  - Depends on: #a, #b\n    - because\n    - [ ] ask\n")
+    error = call_tool("plan_task", file="p.md", slug="t", remove=["#a", "#b"]).data
+    assert error["code"] == "INVALID_CONTENT"
+    assert Workspace.open(repo.path).snapshot().read("p.md").decode() == text
+
+
+def test_path_with_a_comma_is_refused_and_an_unknown_dependency_named(
+    call_tool: CallTool, repo: Repo
+) -> None:
+    repo.commit({"p, q.md": "# P\n\n- [ ] A {#a}\n"})
+    error = call_tool("plan_task", file="api.md", slug="tasks[1]", depends_on=["p, q.md#a"]).data
+    assert error["code"] == "INVALID_CONTENT"
+    assert "a comma" in str(error)
+    answer = call_tool("plan_task", file="api.md", slug="tasks[1]", remove=["lost.md#x"])
+    assert "the task did not depend on: lost.md#x" in str(answer.data)
+
+
 def test_circle_is_refused_with_the_circle(call_tool: CallTool) -> None:
     call_tool("plan_task", file="api.md", slug="tasks[2]", depends_on=["tasks[1]"])
     error = call_tool("plan_task", file="api.md", slug="tasks[1]", depends_on=["tasks[2]"]).data

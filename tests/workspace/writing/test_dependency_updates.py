@@ -14,6 +14,7 @@ from workspace.edits.documents import MoveDocument, RemoveDocument
 from workspace.edits.operation import Operation
 from workspace.edits.sections import MoveSection, RemoveSection
 from workspace.edits.tasks import CompleteTask, RemoveTask
+from workspace.edits.text import ReplaceText
 from workspace.task_graph import TaskGraphs
 from workspace.workspace import Workspace
 from workspace.writing.plan import BatchMode, Plan
@@ -105,7 +106,44 @@ def test_removal_names_the_tasks_that_others_depend_on(
 ) -> None:
     [step] = run(repo, operation).steps
     assert step.outcome is not None
-    assert f"tasks depend on removed tasks: {reference}" in step.outcome.hints
+    [hint] = [hint for hint in step.outcome.hints if "not there any more" in hint]
+    assert f" on {reference}" in hint
+
+
+def test_moved_task_whose_id_is_in_use_gets_another(repo: Repo) -> None:
+    repo.commit(
+        {"c.md": "# C\n\nSee [B](b.md).\n\n- [x] Other {#parse}\n- [ ] Waiter\n  - Depends on: #parse\n"}
+    )
+    [step] = run(repo, MoveSection(file="a.md", slug="one", to_file="c.md")).steps
+    assert step.outcome is not None
+    assert "new ids of moved tasks, because theirs were in use: c.md#parse-1" in step.outcome.hints
+    dependencies = read_dependencies(repo)
+    assert dependencies["Announce"] == ("c.md#parse-1",)
+    assert dependencies["Last"] == ("c.md#parse-1", "b.md#ship")
+    assert dependencies["Waiter"] == ("c.md#parse",)
+
+
+def test_links_before_a_moved_task_do_not_hide_its_dependencies(repo: Repo) -> None:
+    repo.commit(
+        {"d.md": "# D\n\n## S {#s}\n\n[C](c.md)\n\n- [ ] T\n  - Depends on: #u\n\n## Rest\n\n- [ ] U {#u}\n"}
+    )
+    repo.commit({"deep/er/x.md": "# X\n"})
+    run(repo, MoveSection(file="d.md", slug="s", to_file="deep/er/x.md"))
+    assert read_dependencies(repo)["T"] == ("d.md#u",)
+
+
+def test_path_with_a_comma_is_no_dependency(repo: Repo) -> None:
+    before = read_dependencies(repo)
+    [step] = run(repo, MoveDocument(file="b.md", new_path="b, c.md")).steps
+    assert step.outcome is not None
+    assert any("a.md#parse on b.md#ship" in hint for hint in step.outcome.hints)
+    assert read_dependencies(repo)["Parse"] == before["Parse"]
+
+
+def test_changed_id_names_the_tasks_that_depend_on_it(repo: Repo) -> None:
+    [step] = run(repo, ReplaceText(file="a.md", old="{#parse}", new="{#parsed}")).steps
+    assert step.outcome is not None
+    assert any("b.md#announce on a.md#parse" in hint for hint in step.outcome.hints)
 
 
 def test_completion_and_unrelated_removal_change_no_dependency(repo: Repo) -> None:
