@@ -8,6 +8,7 @@ change of the destinations of its links, because moves rewrite them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +35,7 @@ MAX_COMMITS = 100_000
 _MAX_READ_BYTES = 100_000_000  # the maximum number of bytes of earlier versions that are parsed
 _MAX_CACHED_REPORTS = 8
 _PROGRESS_INTERVAL = 500  # commits
+_ALL_FILES = re.compile(r"(?:\*\*/)*\*+")  # the end of a glob that matches all files below a folder
 
 
 class CodeChange(NamedTuple):
@@ -310,4 +312,5 @@ class _CoveredFolders:
 
 def _covers_folder(glob: str) -> bool:
     """Return True if a glob matches all files below its literal folder."""
-    return glob.rstrip("/*") == find_literal_folder(glob).rstrip("/")
+    folder, pattern = find_literal_folder(glob), glob.rstrip("/")
+    return f"{pattern}/" == folder or _ALL_FILES.fullmatch(pattern, len(folder)) is not None

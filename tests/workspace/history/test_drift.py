@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.repositories import Repo, create_repository
 from workspace.git.reader import GitReader
+from workspace.globs import Glob
 from workspace.history.drift import DriftFinder, DriftReport
 from workspace.snapshot.snapshot import Snapshot
 
@@ -198,6 +199,43 @@ def test_invalid_globs_cover_nothing(repo: Repo) -> None:
     report = find_drifts(repo)
     assert "bad.md#_preamble" not in [drift.address for drift in report.drifts]
     assert report.covered_count == 1
+
+
+WILDCARDS = st.lists(st.sampled_from(("*", "**", "?", "a", "*.py")), min_size=1, max_size=3).map("/".join)
+GLOBS = st.builds("".join, st.tuples(st.sampled_from(("", "a/", "a/b/")), WILDCARDS))
+CODE_FILES = ("a.py", "a/x.py", "b/x.py", "a/a/x.py", "a/b/x.py", "b/a/a/x.py", "a/b/a/b", "a/b/a/c/x.py")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(GLOBS, min_size=1, max_size=2), st.sets(st.sampled_from(CODE_FILES), min_size=1, max_size=2))
+def test_drift_of_any_glob_equals_that_of_all_files(globs: list[str], changed_files: set[str]) -> None:
+    text = "".join(f"## G{number}\n\n- Covers: `{glob}`\n\n" for number, glob in enumerate(globs))
+    with TemporaryDirectory() as folder:
+        repo = create_repository(
+            Path(folder) / "repo", {"guide.md": f"# Guide\n\n{text}", **dict.fromkeys(CODE_FILES, "1\n")}
+        )
+        base = read_snapshot(repo, "HEAD")
+        repo.commit(dict.fromkeys(changed_files, "2\n"))
+        expected = {
+            f"guide.md#g{number}"
+            for number, glob in enumerate(globs)
+            if any(map(Glob.compile(glob).matches, changed_files))
+        }
+        assert set(list_drifts(repo)) == expected
+        snapshot = read_snapshot(repo, "HEAD")
+        report = DriftFinder(snapshot.git).find_between(base, snapshot)
+        assert {drift.address for drift in report.drifts} == expected
+        for drift in report.drifts:
+            files = DriftFinder(snapshot.git).list_changed_files(drift, drift.changes[0])
+            assert set(files) == set(filter(drift.coverage.matches, changed_files))
+
+
+@pytest.mark.parametrize("glob", ["src/*/*", "*/*/*", "src/**/*/*", "**/*/*/*"])
+def test_glob_of_several_folders_drifts(tmp_path: Path, glob: str) -> None:
+    files = {"a.md": f"# A\n\n## B {{#b}}\n\n- Covers: `{glob}`\n", "src/login/forms/form.py": "1\n"}
+    repo = create_repository(tmp_path / "repo", files)
+    change = repo.commit({"src/login/forms/form.py": "2\n"})
+    assert list_drifts(repo) == {"a.md#b": [change]}
 
 
 ACTIONS = ("login", "other", "covered", "cookies", "uncovered", "rename", "move")
