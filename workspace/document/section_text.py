@@ -24,8 +24,12 @@ def read_full_text(document: Document, section: Section) -> bytes:
 
 
 def read_comparable_text(document: Document, section: Section) -> bytes:
-    """Return a section's own text, or its full text if the own text is empty."""
-    return read_own_text(document, section) or read_full_text(document, section)
+    """Return a section's own text, or its full text if the own text is empty.
+
+    Lines end with a line feed, because a section takes over the line endings of a document to which it moves.
+    """
+    text = read_own_text(document, section) or read_full_text(document, section)
+    return text.replace(b"\r\n", b"\n")
 
 
 def compute_digest(document: Document, section: Section) -> bytes | None:

@@ -2,6 +2,7 @@
 
 blame.py            the commit that wrote each line, through renames and moves (git-blame(1))
 commits.py          changes of a document or section by commit, and the description of a commit
+covered_text.py     the text of a document or section whose changes end its drift
 drift.py            sections whose covered files changed after their text last did
 log.py              the history of documents and sections
 moved_addresses.py  find the current location of an old address in the first-parent history

@@ -2,8 +2,8 @@
 
 A document or section names its files by `covers` (`workspace/document/coverage.py`). The first-parent
 history is searched from the newest commit until the text differs from that of the start. A commit that
-changes both the text and the files is no drift. A move of the text is no change of it, and neither is a
-change of the destinations of its links, because moves rewrite them.
+changes both the text and the files is no drift. A move of the text is no change of it, and neither are other
+mechanical edits (`workspace/history/covered_text.py`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.sections import DESTINATION
 from workspace.document.coverage import Coverage, find_literal_folder, may_have_coverage, read_coverages
 from workspace.git.ancestry import Graph
 from workspace.git.trees import diff_trees
+from workspace.history.covered_text import normalize_text, read_covered_text
 from workspace.history.section_tracker import SectionPosition, SectionTracker
 from workspace.lru_cache import LRUCache
-from workspace.markdown.lines import BLANK
 from workspace.snapshot.derived_values import DerivedValues
 
 if TYPE_CHECKING:
@@ -163,11 +162,6 @@ def _make_report(
     return DriftReport(tuple(found), covered_count, unreadable_paths, is_complete)
 
 
-def normalize_text(text: bytes) -> bytes:
-    """Return a text without the destinations of its links, and without blank lines around it."""
-    return DESTINATION.sub(b"", text).strip(BLANK)
-
-
 class _CoveredText:
     """A text whose last change is searched, and the changes of its files.
 
@@ -279,11 +273,6 @@ class _Search:
             return False
         text.position = position
         return True
-
-
-def read_covered_text(document: Document, section: Section | None) -> bytes:
-    """Return the text of a section with its subsections, or of the document (None)."""
-    return document.data if section is None else document.data[section.start : section.tree_end]
 
 
 class _CoveredFolders:

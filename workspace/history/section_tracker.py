@@ -143,5 +143,6 @@ class SectionTracker:
         if len(other_documents) > _MAX_OTHER_DOCUMENTS:
             return
         for path, (before, after) in other_documents.items():
-            if text in self._git.blob(after) and (document := self.document(path, after)) is not None:
+            data = self._git.blob(after).replace(b"\r\n", b"\n")
+            if text in data and (document := self.document(path, after)) is not None:
                 yield (self.document(path, before) if before else None), document

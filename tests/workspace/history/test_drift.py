@@ -120,6 +120,83 @@ def test_new_destinations_of_links_are_no_change_of_the_text(repo: Repo) -> None
     assert list_drifts(repo) == {"docs/guide.md#login": [change]}
 
 
+TASKS = """## Login {#login}
+
+- Covers: `src/cookies.py`
+
+Text.
+
+- [ ] Plan it
+  - Criteria: All forms
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n", "\r\n"),
+        ("## Login {#login}", "### Login {#login}"),
+        ("## Login {#login}", "Login {#login}\n---"),
+        ("## Login {#login}", "## Login"),
+        ("## Login {#login}", '<a id="login"></a>\n\n## Login'),
+        ("## Login {#login}", "## Login { #login .big }"),
+        ("[ ] Plan it", "[x] Plan it {#plan}"),
+        ("forms\n", "forms\n  - Depends on: other.md#a,\n    other.md#b\n  - Blocked: by law\n"),
+        ("  - Criteria", "  - Claimed by: ada until 2026-11-28T10:00Z\n  - Criteria"),
+        ("forms\n", "forms\n  - Completed: 2026-11-28\n  - Note: Done\n"),
+    ],
+)
+def test_mechanical_edit_does_not_end_the_drift(repo: Repo, old: str, new: str) -> None:
+    """Moves, fixes and the tools for tasks write these."""
+    text = f"# Guide\n\n{TASKS}\n## Other\n\nEnd.\n"
+    repo.commit({"docs/guide.md": text})
+    change = repo.commit({"src/cookies.py": "2\n"})
+    assert old in text
+    (repo.path / "docs/guide.md").write_bytes(text.replace(old, new).encode())
+    repo.commit({})
+    assert list_drifts(repo) == {"docs/guide.md#login": [change]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Text.", "Text.\n\n- Checked: 2026-11-28"),
+        ("Text.", "Text.\n\n- Note: checked"),
+        ("All forms", "Some forms"),
+        ("Plan it", "Plan all"),
+        ("Text.", "- Text."),
+    ],
+)
+def test_edit_of_words_of_tasks_ends_the_drift(repo: Repo, old: str, new: str) -> None:
+    repo.commit({"docs/guide.md": f"# Guide\n\n{TASKS}"})
+    repo.commit({"src/cookies.py": "2\n"})
+    assert old in TASKS
+    repo.commit({"docs/guide.md": f"# Guide\n\n{TASKS.replace(old, new)}"})
+    assert list_drifts(repo) == {}
+
+
+def test_move_into_a_deeper_section_of_a_crlf_document_does_not_end_the_drift(repo: Repo) -> None:
+    repo.commit({"docs/guide.md": f"# Guide\n\n{TASKS}"})
+    (repo.path / "b.md").write_bytes(b"# B\r\n\r\n## Parent\r\n\r\nText.\r\n")
+    change = repo.commit({"src/cookies.py": "2\n"})
+    moved_text = "\n#" + TASKS
+    (repo.path / "b.md").write_bytes(
+        (b"# B\n\n## Parent\n\nText.\n" + moved_text.encode()).replace(b"\n", b"\r\n")
+    )
+    repo.commit({"docs/guide.md": "# Guide\n"})
+    assert list_drifts(repo) == {"b.md#login": [change]}
+
+
+def test_front_matter_except_covers_does_not_end_the_drift(repo: Repo) -> None:
+    text = "---\ntags: [a]\ncovers: [src/other.py]\n---\n# Notes\n"
+    repo.commit({"notes.md": text})
+    change = repo.commit({"src/other.py": "2\n"})
+    repo.commit({"notes.md": text.replace("[a]", "[a, b]\nowner: ada")})
+    assert list_drifts(repo) == {"notes.md": [change]}
+    repo.commit({"notes.md": text.replace("[src/other.py]", "\n  - src/other.py\n  - src/cookies.py")})
+    assert list_drifts(repo) == {}
+
+
 def test_text_is_followed_to_another_document_and_across_renames(repo: Repo) -> None:
     change = repo.commit({"src/cookies.py": "2\n"})
     section = GUIDE[GUIDE.index("## Login") : GUIDE.index("## Other")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.history.drift import normalize_text, read_covered_text
+from workspace.history.covered_text import normalize_text, read_covered_text
 from workspace.validation.rule import ByteFinding, Rule
 
 if TYPE_CHECKING:
