@@ -88,9 +88,14 @@ def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
 
 
 def find_drifts(
-    git: GitReader | None, commit: str | None, selection: RuleSelection
+    git: GitReader | None,
+    commit: str | None,
+    selection: RuleSelection,
+    warn: Callable[[str], None] | None = None,
 ) -> Mapping[str, Sequence[Drift]]:
     """Return the drifts at a commit by document, if the rule is enabled. If it is None, HEAD takes its place.
+
+    `warn` is called with each reason why drifts may be missing.
 
     Raises CommandError without a repository.
     """
@@ -102,11 +107,16 @@ def find_drifts(
         raise CommandError(
             "the rule drift needs the history of a Git repository", fix="Disable it with --off drift."
         )
+    from tools.planning.view_drift import describe_gaps
     from workspace.history.drift import DriftFinder
     from workspace.snapshot.snapshot import Snapshot
 
+    report = DriftFinder(git).find(Snapshot(git, commit or git.head().commit))
+    if warn:
+        for gap in describe_gaps(report):
+            warn(f"warning: {gap}")
     drifts: dict[str, list[Drift]] = {}
-    for drift in DriftFinder(git).find(Snapshot(git, commit or git.head().commit)).drifts:
+    for drift in report.drifts:
         drifts.setdefault(drift.path, []).append(drift)
     return drifts
 

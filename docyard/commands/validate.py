@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,7 +144,9 @@ def _build_validator(
     selection = RuleSelection(
         config.validation, frozenset(only_rules) if only_rules else None, frozenset(disabled_rules)
     )
-    drifts = find_drifts(checked_files.git, checked_files.commit, selection)
+    drifts = find_drifts(
+        checked_files.git, checked_files.commit, selection, warn=partial(click.echo, err=True)
+    )
     return Validator(files, selection, drifts).with_identifier_problems()
 
 

@@ -146,6 +146,8 @@ def _suggest_next_step(read_context: ReadContext, drifts: Sequence[Drift], repor
         )
     if drifts:
         return NextStep("Compare each text with its code, and correct it")
+    if not report.is_complete:
+        return NextStep("Whether covered code changed after its text is unknown: fetch the full history")
     return NextStep("No covered code has changed after its text")
 
 

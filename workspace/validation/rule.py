@@ -131,7 +131,7 @@ class Finding(NamedTuple):
     in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
     are splices of the file's bytes that are safe to apply. `text` is the first line of the range, NUL, and
     the text in the range, each cut after 200 bytes. It identifies the finding in another version of the file.
-    `comparison_key`, if set, replaces the message when a review compares two versions.
+    `comparison_key`, if set, replaces the message when two versions are compared.
     """
 
     rule: str

@@ -3,8 +3,9 @@
 The byte offsets that rules return are converted to lines and columns.
 
 A run over a range of commits reports only new findings. A finding is old if the same rule has the same
-message, apart from numbers, for the same words on an equal line of the same document. So a finding is new if
-its line changed. A broken link is new as well if its target was removed or renamed.
+message, apart from numbers, or the same comparison key, for the same words on an equal line of the same
+document. So a finding is new if its line changed. A broken link is new as well if its target was removed or
+renamed.
 """
 
 from __future__ import annotations
@@ -394,7 +395,8 @@ def exclude_earlier_findings(
 
 def _make_comparison_key(finding: Finding, path: str) -> tuple[str, ...]:
     # Messages contain line numbers, which differ between versions.
-    return finding.rule, path, finding.text, _NUMBER.sub("0", finding.message)
+    message = finding.comparison_key or _NUMBER.sub("0", finding.message)
+    return finding.rule, path, finding.text, message
 
 
 def _get_file_name(path: str) -> str:

@@ -249,6 +249,41 @@ def test_drift_is_reported_if_rule_is_enabled(repo: Path, git: Git, capsys: Capt
     assert (code, list_positions(report)) == (0, [("auth.md", 3, "drift")])
 
 
+def test_drift_is_new_after_a_correction_but_not_after_further_commits(
+    repo: Path, git: Git, capsys: Capture
+) -> None:
+    text = "# Auth {#auth}\n\n## Login {#login}\n\n- Covers: `src/a.py`\n\nText.\n"
+    (repo / "src").mkdir()
+
+    def commit(content: str, text: str = text) -> None:
+        write_documents(repo, auth=text)
+        (repo / "src/a.py").write_text(content)
+        git("add", "-A")
+        git("commit", "-q", "-m", "Commit")
+
+    def count_findings(*options: str) -> int:
+        return len(run_json(capsys, "--rule", "drift", "-C", str(repo), *options)[1]["findings"])
+
+    for number in range(3):
+        commit(f"{number}\n")
+    assert count_findings() == 1
+    assert count_findings("--since", "HEAD~1") == 0
+    assert count_findings("--since", "HEAD~2") == 1
+    commit("2\n", text.replace("Text.", "Corrected text."))
+    commit("3\n", text.replace("Text.", "Corrected text."))
+    assert count_findings("--since", "HEAD~2") == 1
+
+
+def test_drift_in_a_shallow_clone_warns(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
+    write_documents(repo, auth="# Auth\n\n- Covers: `auth.md`\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "Commit")
+    clone = tmp_path / "clone"
+    git("clone", "-q", "--depth", "1", f"file://{repo}", str(clone))
+    assert main(["validate", "-C", str(clone), "--rule", "drift", "--since", "HEAD"]) == 0
+    assert capsys.readouterr().err.count("this clone is shallow") == 1
+
+
 def test_drift_without_repository_returns_error(tmp_path: Path, capsys: Capture) -> None:
     write_documents(tmp_path, a="# A\n")
     assert main(["validate", "-C", str(tmp_path), "--rule", "drift"]) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from workspace.history.covered_text import normalize_text, read_covered_text
@@ -29,7 +30,8 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
             end,
             f"{count:,} later {'commit' if count == 1 else 'commits'} changed the code that this text covers",
             "See them with docyard drift, and correct the text, or note in it that it was checked.",
-            comparison_key="drift",
+            # Further commits do not make the finding new, but commits after a correction of the text do.
+            comparison_key=sha256(drift.text).hexdigest(),
         )
 
 

@@ -137,6 +137,14 @@ def test_empty_workspace_explains_how_to_begin(tmp_path: Path) -> None:
         assert "{#req-1}" in get(server, "/trace")
 
 
+def test_drift_in_a_shallow_clone_is_unknown(repo: Repo, tmp_path: Path) -> None:
+    repo.git("clone", "-q", "--depth", "1", f"file://{repo.path}", str(tmp_path / "clone"))
+    with serve_pages(tmp_path / "clone") as server:
+        page = get(server, "/drift")
+        assert "this clone is shallow" in page
+        assert "It is unknown whether" in page
+
+
 def test_pages_at_a_ref_keep_it(server: PageServer, repo: Repo) -> None:
     before = repo.git("rev-parse", "HEAD~7").strip()
     assert "No drift" in get(server, f"/drift?ref={before}")
