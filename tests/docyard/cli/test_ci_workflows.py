@@ -100,6 +100,25 @@ def test_steps_write_summary_and_annotations(clone: Repo, tmp_path: Path) -> Non
 
 
 @pytest.mark.process
+@loop_over("kind", ["github", "gitlab"])
+def test_unreadable_document_does_not_prevent_validation(tmp_path: Path, kind: str) -> None:
+    repo = repositories.create_repository(tmp_path / "repo", {"guide.md": "# Guide\n"})
+    long_text = "# Long\n\n- Covers: `src`\n" + "Words.\n" * 1_000
+    repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 2000\n", "long.md": long_text})
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
+    if kind == "github":
+        *_, summary_step, _, validation_step = read_steps("github")
+        script = f"{summary_step['run']}\n{validation_step['run']}"
+    else:
+        script = "\n".join(yaml.safe_load(build_workflow("gitlab").text)["documents"]["script"][1:])
+    base = repo.git("rev-parse", "HEAD~1").strip()
+    completed = run_script(repo, script, tmp_path, BASE="main", CI_MERGE_REQUEST_DIFF_BASE_SHA=base)
+    assert completed.returncode == 1, completed.stderr
+    assert "cannot be read: long.md" in completed.stderr
+    assert "long.md" in completed.stdout
+
+
+@pytest.mark.process
 def test_gitlab_script_writes_summary_and_findings(clone: Repo, tmp_path: Path) -> None:
     job = yaml.safe_load(build_workflow("gitlab").text)["documents"]
     assert job["variables"]["GIT_DEPTH"] == "0"
