@@ -52,11 +52,11 @@ def find_problem(text: str) -> str | None:
     if len(text) > MAX_LENGTH:
         return f"has over {MAX_LENGTH:,} characters"
     if text.startswith("/"):
-        return "begins with a slash, but must be relative to the folder of its file"
+        return "begins with a slash, but must be a relative path"
     if "\\" in text:
         return "contains a backslash, and folders end with a slash"
     if ".." in text.split("/"):
-        return "leads out of the folder of its file"
+        return "leads out of its base folder"
     if _has_open_bracket(text):
         return "has a bracket that is not closed"
     if len(_ANY_FOLDERS.findall(text)) > MAX_ANY_FOLDERS:

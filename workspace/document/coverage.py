@@ -29,7 +29,7 @@ COVERS_KEY = "covers"
 """The key of front matter, and the name of the field."""
 
 MAX_GLOBS = 100
-"""The maximum number of globs of one document or section; further globs are ignored."""
+"""The number of globs of one document or section that count; further globs are ignored."""
 
 _WILDCARDS = "*?["
 _FIELD = compile_field([COVERS_KEY])
@@ -49,8 +49,8 @@ class Coverage(NamedTuple):
 
     @property
     def valid_globs(self) -> tuple[str, ...]:
-        """The globs without a problem, at most `MAX_GLOBS`."""
-        return tuple(glob for glob in self.globs if find_problem(glob) is None)[:MAX_GLOBS]
+        """The first `MAX_GLOBS` globs, without those that have a problem."""
+        return tuple(glob for glob in self.globs[:MAX_GLOBS] if find_problem(glob) is None)
 
     def matches(self, path: str) -> bool:
         """Return True if a valid glob matches a path."""
@@ -80,20 +80,34 @@ def _read_front_matter(document: Document) -> Iterator[Coverage]:
 def _read_fields(document: Document) -> Iterator[Coverage]:
     """Yield the coverage of each section with a field; several fields of a section are one coverage."""
     coverages: dict[int, Coverage] = {}
+    for field in _list_fields(document):
+        if field.section is None or not field.globs:
+            continue
+        earlier = coverages.get(field.section.position)
+        if earlier is None:
+            coverages[field.section.position] = field
+        else:
+            all_globs = tuple(dict.fromkeys((*earlier.globs, *field.globs)))
+            coverages[field.section.position] = earlier._replace(globs=all_globs)
+    yield from coverages.values()
+
+
+def list_empty_fields(document: Document) -> list[tuple[int, int]]:
+    """Return the bytes [start, end) of each field of a section that names no glob."""
+    return [(field.start, field.end) for field in _list_fields(document) if not field.globs]
+
+
+def _list_fields(document: Document) -> Iterator[Coverage]:
+    """Yield the fields of all sections, each as the coverage of its section."""
+    if not may_have_coverage(document.data):
+        return
     for item in document.outline.items:
         match = _FIELD.match(item.source) if item.parent is None else None
         start = document.lines.offset(item.line)
         section = document.section_at(start) if match else None
-        if match is None or section is None or not (globs := split_entries(match[2])):
-            continue
-        earlier = coverages.get(section.position)
-        if earlier is None:
+        if match is not None and section is not None:
             end = document.lines.offset(item.paragraph_end)
-            coverages[section.position] = Coverage(section, globs, start, end)
-        else:
-            all_globs = tuple(dict.fromkeys((*earlier.globs, *globs)))
-            coverages[section.position] = earlier._replace(globs=all_globs)
-    yield from coverages.values()
+            yield Coverage(section, split_entries(match[2]), start, end)
 
 
 def find_literal_folder(glob: str) -> str:

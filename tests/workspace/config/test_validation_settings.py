@@ -63,7 +63,7 @@ def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
         ('[validate.rules]\nbroken-link = "fatal"\n', "must be 'error', 'warning', 'note' or 'off'"),
         (
             '[[validate.override]]\nmatch = "../x"\nrules = {}\n',
-            "the glob leads out of the folder of its file",
+            "the glob leads out of its base folder",
         ),
         ("[[validate.override]]\nrules = {}\n", "validate.override.0.match: Field required"),
     ],

@@ -96,3 +96,10 @@ def test_long_line_of_controls_is_checked_in_parts() -> None:
     }
     marked_text = "\u05e9\u200f" * 8_000
     assert check_texts({"a.md": "# A\n\n" + marked_text}) == []
+
+
+def test_globs_over_the_limit_are_one_finding() -> None:
+    globs = ", ".join(f"lost/{number}" for number in range(2_000))
+    findings = check_texts({"a.md": f"# A\n\n- Covers: {globs}\n"}, "malformed-coverage")
+    assert len(findings) == 101
+    assert findings[-1].message == "only the first 100 of 2,000 globs count"
