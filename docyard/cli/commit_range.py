@@ -100,6 +100,6 @@ def _find_merge_base(old: Snapshot, new: Snapshot) -> Snapshot:
     if base is None:
         raise CommandError(
             f"{old.commit} and {new.commit} have no common ancestor",
-            fix="Compare them directly, with two dots: A..B.",
+            fix="Name a ref with a common ancestor; docyard diff A..B, with two dots, compares any commits.",
         )
     return new.at(base)

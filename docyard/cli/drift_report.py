@@ -50,13 +50,16 @@ def print_drifts(
         click.echo(f"No drift in {format_count(covered_count, 'covered section')}.")
 
 
-def format_markdown(finder: DriftFinder, drifts: Sequence[Drift], *, is_range: bool) -> str:
-    """Return a list of sections and their changed code; an empty text without a drift."""
+def format_markdown(finder: DriftFinder, drifts: Sequence[Drift], *, since: str | None) -> str:
+    """Return a list of sections and their changed code since a ref; an empty text without a drift.
+
+    If `since` is None, the code changed after the text of each section.
+    """
     if not drifts:
         return ""
     reason = (
         "This change changes the code that these sections describe, and leaves their text as it was:"
-        if is_range
+        if since is not None
         else "The code that these sections describe changed after their text:"
     )
     lines = ["### Sections that describe changed code", "", reason, ""]
@@ -64,7 +67,9 @@ def format_markdown(finder: DriftFinder, drifts: Sequence[Drift], *, is_range: b
         heading = f"{escape_markdown(drift.title)} ({format_code_span(drift.address)})"
         lines.append(f"- {heading}: {_format_files(finder, drift, as_markdown=True)}")
     if len(drifts) > _MAX_MARKDOWN_SECTIONS:
-        lines += ["", f"And {len(drifts) - _MAX_MARKDOWN_SECTIONS:,} more: `docyard drift`."]
+        command = "docyard drift" if since is None else f"docyard drift --since {since}"
+        more_count = len(drifts) - _MAX_MARKDOWN_SECTIONS
+        lines += ["", f"And {more_count:,} more: {format_code_span(command)}."]
     return escape_invisible("\n".join(lines) + "\n")
 
 

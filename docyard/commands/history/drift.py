@@ -95,7 +95,7 @@ def command(
         snapshot, report = _find_drifts(workspace, ref, since, progress)
     paths = frozenset(list_paths(snapshot, normalize_folder(folder)))
     drifts = [drift for drift in report.drifts if drift.path in paths]
-    finder, is_range = workspace.drift_finder(), since is not None
+    finder = workspace.drift_finder()
     for gap in describe_gaps(report):
         click.echo(gap, err=True)
     if as_json:
@@ -108,12 +108,14 @@ def command(
             }
         )
     elif pull_request is not None:
-        text = format_markdown(finder, drifts, is_range=is_range)
+        text = format_markdown(finder, drifts, since=since)
         click.echo(_publish_comment(workspace, forge_kind, pull_request, text))
     elif markdown:
-        click.echo(format_markdown(finder, drifts, is_range=is_range), nl=False)
+        click.echo(format_markdown(finder, drifts, since=since), nl=False)
     else:
-        print_drifts(finder, snapshot.git, drifts, report.covered_count, max_commits, is_range=is_range)
+        print_drifts(
+            finder, snapshot.git, drifts, report.covered_count, max_commits, is_range=since is not None
+        )
     return Exit.PROBLEMS if report.unreadable_paths else Exit.DONE
 
 

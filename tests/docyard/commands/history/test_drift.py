@@ -60,6 +60,17 @@ def test_markdown_of_a_range_lists_files_and_escapes_titles(repo: Repo, capsys: 
     )
 
 
+def test_long_markdown_names_the_command_of_the_same_list(repo: Repo, capsys: Capture) -> None:
+    sections = "".join(f"## S{number}\n\n- Covers: `src`\n\n" for number in range(52))
+    repo.commit({"docs/guide.md": f"# Guide\n\n{sections}"})
+    repo.git("switch", "-q", "-c", "topic")
+    repo.commit({"src/login/a.py": "2\n"})
+    assert main(["drift", "-C", str(repo.path), "--since", "main", "--markdown"]) == 0
+    assert capsys.readouterr().out.endswith("\n\nAnd 2 more: `docyard drift --since main`.\n")
+    assert main(["drift", "-C", str(repo.path), "--markdown"]) == 0
+    assert capsys.readouterr().out.endswith("\n\nAnd 2 more: `docyard drift`.\n")
+
+
 def test_options_that_exclude_each_other_are_refused(repo: Repo, capsys: Capture) -> None:
     assert main(["drift", "-C", str(repo.path), "--json", "--markdown"]) == 2
     assert main(["drift", "-C", str(repo.path), "--forge", "github"]) == 2
