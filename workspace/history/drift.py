@@ -141,7 +141,15 @@ class DriftFinder:
         has_root = bool(nodes) and not nodes[-1].parents
         drifts += [text.make_drift(nodes[-1].id if has_root else None) for text in search.texts.values()]
         is_complete = (has_root or not search.texts) and not search.has_unread_version
+        drifts = list(filter(self._is_code_changed, drifts))
         return _make_report(drifts, covered_count, unreadable_paths, is_complete=is_complete)
+
+    def _is_code_changed(self, drift: Drift) -> bool:
+        """Return False if the last of several changes restored the files that the text describes."""
+        if len(drift.changes) < 2:
+            return True
+        newest, oldest = drift.changes[0], drift.changes[-1]
+        return any(self.list_changed_files(drift, newest._replace(parent_tree=oldest.parent_tree)))
 
     def _start_search(self, snapshot: Snapshot, progress: Progress | None) -> tuple[_Search, tuple[str, ...]]:
         documents = self._coverages.read(snapshot, progress)

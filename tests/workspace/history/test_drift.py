@@ -80,6 +80,15 @@ def test_later_commits_of_covered_files_are_listed_newest_first(repo: Repo) -> N
     ]
 
 
+def test_restored_files_are_no_drift(repo: Repo) -> None:
+    repo.commit({"src/cookies.py": "2\n", "src/login/new.py": "1\n"})
+    (repo.path / "src/login/new.py").unlink()
+    restoring_commit = repo.commit({"src/cookies.py": "1\n"})
+    assert list_drifts(repo) == {}
+    change = repo.commit({"src/cookies.py": "3\n"})
+    assert list_drifts(repo)["docs/guide.md#login"][:2] == [change, restoring_commit]
+
+
 def test_change_of_another_section_does_not_end_the_search(repo: Repo) -> None:
     change = repo.commit({"src/cookies.py": "2\n"})
     repo.commit({"docs/guide.md": GUIDE.replace("Intro.", "Introduction.").replace("See", "Read")})
