@@ -84,8 +84,10 @@ SETTINGS_TEMPLATE = """\
 # Identifiers such as REQ-12 are required by headings and list items, and found in designs, tasks and tests.
 # prefixes = ["REQ"]
 
-# Globs of the documents that require identifiers, and of those with designs. Without globs, all documents.
+# Globs of the documents that require identifiers. Without globs, all outside of `designed` and `tested`.
 # required = []
+
+# Globs of the documents with designs. Without globs, all that do not require the identifier.
 # designed = []
 
 # Globs of test files.

@@ -24,8 +24,9 @@ from workspace.trace import (
     TraceMatrix,
     compile_pattern,
     compile_test_pattern,
-    list_problems,
+    find_document_problems,
     read_mentions,
+    read_test_identifier,
 )
 
 REQUIREMENTS = """# Requirements
@@ -127,7 +128,14 @@ def test_settings_choose_prefixes_and_paths(repo: Repo) -> None:
 
 @pytest.mark.parametrize(
     "table",
-    ['prefixes = ["req"]', 'prefixes = ["REQ-"]', 'prefixes = [".*"]', 'tested = ["/x"]', "designd = []"],
+    [
+        'prefixes = ["req"]',
+        "prefixes = []",
+        'prefixes = ["REQ-"]',
+        'prefixes = [".*"]',
+        'tested = ["/x"]',
+        "designd = []",
+    ],
 )
 def test_invalid_settings_are_refused(repo: Repo, table: str) -> None:
     repo.commit({"docyard.toml": f"[trace]\n{table}\n"})
@@ -144,7 +152,11 @@ def read(text: str) -> list[Mention]:
     [
         ("REQ-1, REQ-1.2. REQ-3.", ["REQ-1", "REQ-1.2", "REQ-3"]),
         ("XREQ-1 A-REQ-2 REQ-3x REQ-4_b _REQ-5_ req-6 REQ-1234567890", []),
-        ("(REQ-1) **REQ-2** `REQ-3` [REQ-4](x.md) REQ-5/REQ-6 REQ-7-a", [f"REQ-{n}" for n in range(1, 8)]),
+        ("(REQ-1) **REQ-2** `REQ-3` [REQ-4](x.md) REQ-5/REQ-6 REQ-7-", [f"REQ-{n}" for n in range(1, 8)]),
+        ("REQ-1.2.3.4 REQ-1.2.3.4.5 REQ-2-x REQ-3-4 REQ-5.6x REQ-7.x", ["REQ-1.2.3.4", "REQ-7"]),
+        ("a <!-- REQ-1 --> REQ-2 <!-- a\nREQ-3 --> REQ-4 <b>REQ-5</b>", ["REQ-2", "REQ-4", "REQ-5"]),
+        ("a <!-- REQ-1\n\nREQ-2 --> REQ-3", ["REQ-1", "REQ-2", "REQ-3"]),
+        ("a <!-- <!-- REQ-1 --> REQ-2 --> <!--> REQ-3 <!--->REQ-4", ["REQ-2", "REQ-3", "REQ-4"]),
         ("<!-- REQ-1 -->\n\n```\nREQ-2\n```\n\n    REQ-3\n\nREQ-4", ["REQ-4"]),
         ("---\ntags: REQ-1\n---\nREQ-2", ["REQ-2"]),
         ("REQ-1\r\nREQ-2\rREQ-3", ["REQ-1", "REQ-2", "REQ-3"]),
@@ -166,6 +178,12 @@ def test_mentions_of_a_document(text: str, expected: list[str]) -> None:
         ("- **REQ-1:** Title", "Title"),
         ("1. (REQ-1) `Title`\n   more", "Title"),
         ("- x\n  - REQ-1: Title", "Title"),
+        ("- **REQ-1 A user** can", "A user can"),
+        ("- [REQ-1](x.md) Title", "Title"),
+        ("- [REQ-1 Title](x.md)", "Title"),
+        ("## [REQ-1](x.md) Title", "Title"),
+        ("- **REQ-1\n  Title**", ""),
+        ("- REQ-1 <!-- note --> Title", "Title"),
         ("- see REQ-1", None),
         ("## About REQ-1", None),
         ("- [ ] REQ-1 Title", None),
@@ -174,13 +192,26 @@ def test_mentions_of_a_document(text: str, expected: list[str]) -> None:
 )
 def test_heading_or_item_that_begins_with_identifier_requires_it(line: str, title: str | None) -> None:
     definitions = [mention for mention in read(f"# A\n\n{line}\n") if mention.kind is MentionKind.DEFINITION]
-    assert [mention.title for mention in definitions] == ([title] if title else [])
+    assert [mention.title for mention in definitions] == ([title] if title is not None else [])
 
 
 def test_identifier_in_a_name_of_a_test_is_found() -> None:
-    pattern = compile_test_pattern(("REQ",))
-    text = b"test_req_1_x REQ-2 REQ_3 testReq_4 req-5.1 xreq_6 req7 req_8a"
-    assert [match[2].decode() for match in pattern.finditer(text)] == ["1", "2", "3", "5.1"]
+    pattern = compile_test_pattern(("REQ", "SEC-REQ"))
+    text = (
+        b"test_req_1_x REQ-2 REQ_3 testReq_4 req-5.1 xreq_6 req7 req_8a test_req_9_1 req_9_2_10_x req_10_2fa "
+        b"req_1_2_3_4_5 REQ-11.12.13.14.15 test_sec_req_16 SEC-REQ-17"
+    )
+    assert [read_test_identifier(match) for match in pattern.finditer(text)] == [
+        "REQ-1",
+        "REQ-2",
+        "REQ-3",
+        "REQ-5.1",
+        "REQ-9.1",
+        "REQ-9.2.10",
+        "REQ-10",
+        "SEC-REQ-16",
+        "SEC-REQ-17",
+    ]
 
 
 def test_other_refs_and_unread_files(repo: Repo) -> None:
@@ -193,11 +224,47 @@ def test_other_refs_and_unread_files(repo: Repo) -> None:
 
 
 def test_problems_are_listed_by_document(repo: Repo) -> None:
-    repo.commit({"more.md": "# More\n\n- REQ-1 again\n\nREQ-77\n"})
-    assert list_problems(find_matrix(repo)) == {
-        "requirements/auth.md": [("REQ-1", 3, "more.md#_preamble")],
-        "more.md": [("REQ-77", 5, None)],
+    texts = {
+        "requirements/auth.md": REQUIREMENTS,
+        "more.md": "# More\n\n- REQ-1 again\n\nREQ-77\n",
+        "other.md": "REQ-77 REQ-77\nREQ-770 REQ-77\n",
     }
+    documents = [Document.parse(text.encode(), path) for path, text in texts.items()]
+    first = ("requirements/auth.md", "req-1", 3, "Sessions end")
+    assert find_document_problems(documents, TraceSettings(designed=("design",))) == {
+        "more.md": [(10, "REQ-1", first), (23, "REQ-77", None)],
+        "other.md": [(0, "REQ-77", None), (14, "REQ-770", None), (22, "REQ-77", None)],
+    }
+
+
+def test_designs_and_tests_require_only_if_required_names_them(repo: Repo) -> None:
+    repo.commit(
+        {
+            "docyard.toml": '[trace]\ndesigned = ["design"]\n',
+            "design/a.md": "# A\n\n## REQ-1 design\n",
+            "tests/plan.md": "# Plan\n\n- REQ-3 by hand\n",
+        }
+    )
+    matrix = find_matrix(repo)
+    assert matrix.traces["REQ-1"].title == "Sessions end"
+    assert list_places(matrix.traces["REQ-1"])["required"] == ["requirements/auth.md#req-1:3"]
+    assert list_places(matrix.traces["REQ-3"]) == {
+        "required": ["requirements/auth.md#req-1:8"],
+        "tested": ["tests/plan.md#_preamble:3"],
+    }
+    repo.commit({"docyard.toml": '[trace]\nrequired = ["tests"]\n'})
+    assert list_places(find_matrix(repo).traces["REQ-3"])["required"] == ["tests/plan.md#_preamble:3"]
+
+
+def test_stage_of_tests_is_unknown_without_test_files(repo: Repo) -> None:
+    repo.commit({"tests/plan.md": "# Plan\n\nREQ-3\n"})
+    git = GitReader(repo.path)
+    finder = TraceFinder(git, has_test_files=False)
+    traces = finder.find(Snapshot(git, repo.head())).traces
+    assert traces["REQ-1"].unknown_stages == (Stage.TESTED,)
+    assert traces["REQ-1"].missing_stages == ()
+    assert traces["REQ-3"].unknown_stages == ()
+    assert traces["REQ-3"].has(Stage.TESTED)
 
 
 LINES = st.sampled_from(
@@ -243,3 +310,4 @@ def test_default_settings_accept_any_document() -> None:
     assert settings.is_test("a/b/test_x.py")
     assert settings.is_test("web/a.spec.ts")
     assert not settings.is_test("src/contest.py")
+    assert not settings.may_require("tests/a.md")

@@ -341,8 +341,9 @@ TraceGlobs = Annotated[
 class TraceSettings(BaseModel):
     """Settings of traces: the prefixes of identifiers, and globs of the paths of each stage.
 
-    With no globs for `required`, any document may require an identifier. With none for `designed`, any
-    document may contain the design of an identifier, except the documents that require it.
+    With no globs for `required`, any document outside of `designed` and `tested` may require an identifier.
+    With none for `designed`, any document may contain the design of an identifier, except the documents that
+    require it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -350,7 +351,7 @@ class TraceSettings(BaseModel):
     prefixes: Annotated[
         tuple[Annotated[str, AfterValidator(_check_identifier_prefix)], ...],
         AfterValidator(_drop_repeats),
-        Field(max_length=20),
+        Field(min_length=1, max_length=20),
     ] = ("REQ",)
     required: TraceGlobs = ()
     designed: TraceGlobs = ()
@@ -358,7 +359,9 @@ class TraceSettings(BaseModel):
 
     def may_require(self, path: str) -> bool:
         """Return True if a document may require identifiers."""
-        return not self.required or _matches_any(self.required, path)
+        if self.required:
+            return _matches_any(self.required, path)
+        return not _matches_any((*self.designed, *self.tested), path)
 
     def may_design(self, path: str, requiring_paths: Set[str]) -> bool:
         """Return True if a document may contain the design of an identifier that other documents require."""

@@ -17,9 +17,8 @@ def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     for problem in context.identifier_problems:
         if problem.first is not None:
             yield make_identifier_finding(
-                context,
                 problem,
-                f"is already required at {problem.first}",
+                f"is already required at {problem.first.address}, line {problem.first.line}",
                 "Give one of them another number, or set `required` in [trace] of docyard.toml.",
             )
 
