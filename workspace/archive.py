@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workspace.history.drift import DriftFinder
     from workspace.history.log import History
     from workspace.history.moved_addresses import Moves
+    from workspace.trace import TraceFinder
 
 _MIN_COMMIT_ID_LENGTH = 4
 
@@ -83,6 +84,12 @@ class Archive(Workspace):
         from workspace.history.log import NoHistory
 
         raise NoHistory()
+
+    def trace_finder(self) -> TraceFinder:
+        """Return the traces of identifiers. An archive contains documents only, so tests are unknown."""
+        from workspace.trace import TraceFinder
+
+        return self.shared(TraceFinder, lambda: TraceFinder(self.git, has_test_files=False))
 
     def open_packs(self) -> None:
         """Open every pack, so that the documents stay readable after their files are removed."""

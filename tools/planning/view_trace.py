@@ -51,6 +51,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
         "matrix": "Call with {} for the counts of each identifier and stage",
         "one": "Call with {id} for all places of one identifier",
+        "unknown": "An artifact contains no test files: there, tested is unknown instead of missing",
         "missing": 'Call with {missing: "tested"} for the identifiers that lack a stage',
         "identifiers": "A heading or list item that begins with REQ-12 requires it; other mentions are its "
         "design, its tasks, and its tests ([trace] in docyard.toml sets the prefixes and paths)",
@@ -88,7 +89,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data = {"traces": page.entries, "total": len(traces), **data}
     if page.next_cursor:
         data["next_cursor"] = page.next_cursor
-    data["next_step"] = _suggest_next_step(read_context, matrix, traces)
+    data["next_step"] = _suggest_next_step(read_context, matrix, traces, request.missing)
     return Answer(data)
 
 
@@ -110,19 +111,22 @@ def find_trace(matrix: TraceMatrix, name: str, settings: TraceSettings) -> Trace
 
 
 def select_traces(matrix: TraceMatrix, missing: Stage | None) -> list[Trace]:
-    """Return the traces that lack a stage; all for None."""
-    return [trace for trace in matrix.traces.values() if missing is None or not trace.has(missing)]
+    """Return the traces that certainly lack a stage; all for None."""
+    return [trace for trace in matrix.traces.values() if missing is None or missing in trace.missing_stages]
 
 
 def describe_row(trace: Trace) -> Data:
-    """Return an identifier with its first place, the number of places of each stage, and what is missing."""
+    """Return an identifier with its first place, the number of places of each stage, and what is missing.
+
+    `unknown` are the stages of which an artifact does not contain the files.
+    """
     required = trace.places[Stage.REQUIRED]
     return {
         "id": trace.id,
         "title": escape_invisible(trace.title),
         "required_at": required[0].address if required else None,
         **{stage.value: len(trace.places[stage]) for stage in Stage},
-        "missing": [stage.value for stage in trace.missing_stages],
+        **_describe_missing_stages(trace),
     }
 
 
@@ -134,7 +138,13 @@ def describe_trace(trace: Trace) -> Data:
         data[stage.value] = [_describe_place(place) for place in places[:_MAX_PLACES]]
         if len(places) > _MAX_PLACES:
             data[f"{stage.value}_total"] = len(places)
-    data["missing"] = [stage.value for stage in trace.missing_stages]
+    return data | _describe_missing_stages(trace)
+
+
+def _describe_missing_stages(trace: Trace) -> Data:
+    data: Data = {"missing": [stage.value for stage in trace.missing_stages]}
+    if trace.unknown_stages:
+        data["unknown"] = [stage.value for stage in trace.unknown_stages]
     return data
 
 
@@ -168,9 +178,13 @@ def _suggest_step_for(read_context: ReadContext, trace: Trace) -> NextStep:
     return NextStep("Read the sections in which it is required")
 
 
-def _suggest_next_step(read_context: ReadContext, matrix: TraceMatrix, traces: Sequence[Trace]) -> NextStep:
+def _suggest_next_step(
+    read_context: ReadContext, matrix: TraceMatrix, traces: Sequence[Trace], missing: str | None
+) -> NextStep:
     if traces:
         return NextStep("See all places of one: ", read_context.call("view_trace", id=traces[0].id))
+    if any(missing in trace.unknown_stages for trace in matrix.traces.values()):
+        return NextStep("An artifact contains no test files: call a server of the repository itself")
     if matrix.traces:
         return NextStep("No identifier lacks this stage")
     return NextStep("No heading or list item begins with an identifier yet, such as REQ-1")

@@ -34,6 +34,7 @@ class StagePlaces(NamedTuple):
 
     label: str
     is_reached: bool
+    is_unknown: bool
     places: Sequence[tuple[Place, str]]
     total: int
 
@@ -51,6 +52,7 @@ def render_matrix_page(request: PageRequest) -> Response:
         missing=stage,
         missing_counts={item: len(select_traces(matrix, item)) for item in Stage},
         total=len(matrix.traces),
+        is_unknown=any(stage in trace.unknown_stages for trace in matrix.traces.values()),
         unreadable_paths=matrix.unreadable_paths,
         has_history=request.workspace.branch is not None,
     )
@@ -65,6 +67,7 @@ def render_trace_page(request: PageRequest) -> Response:
         StagePlaces(
             label,
             trace.has(stage),
+            stage in trace.unknown_stages,
             [(place, read_section_key(place.slug or "")) for place in trace.places[stage][:_MAX_PLACES]],
             len(trace.places[stage]),
         )

@@ -41,7 +41,13 @@ class PageServer(NamedTuple):
 def serve_pages(path: Path, *, read_only: bool = False, location: Path | None = None) -> Iterator[PageServer]:
     """Yield the pages of a repository for a caller with the server's token."""
     workspace = Workspace.open(path, read_only=read_only)
-    index = SearchIndex(workspace, location=location)
+    with serve_index(SearchIndex(workspace, location=location), read_only=read_only) as server:
+        yield server
+
+
+@contextmanager
+def serve_index(index: SearchIndex, *, read_only: bool = False) -> Iterator[PageServer]:
+    """Yield the pages of the workspace of an index for a caller with the server's token."""
     site = Site(lambda: index, read_only=read_only)
     pages = Starlette(
         routes=build_routes(site), exception_handlers={HTTPException: build_not_found_handler(site)}
@@ -52,7 +58,7 @@ def serve_pages(path: Path, *, read_only: bool = False, location: Path | None = 
         await pages(scope, receive, send)
 
     try:
-        yield PageServer(TestClient(app), site, workspace)
+        yield PageServer(TestClient(app), site, index.workspace)
     finally:
         site.close()
         index.close()

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from docyard.cli.main import main
+from index.artifacts.artifact import open_artifact
+from index.artifacts.search_index import ArtifactSearchIndex
 from index.service import SearchIndex
 from tests.repositories import Repo, create_repository
-from tests.tools.conftest import CallTool, parse_next_call
+from tests.tools.conftest import CallTool, make_client, parse_next_call
 from tests.tools.planning.conftest import read_pages
 from tests.workspace.test_trace import FILES
 from tools.dispatcher import ToolDispatcher
@@ -73,6 +76,22 @@ def test_missing_stage_and_pages_select_identifiers(call_tool: CallTool, repo: R
     repo.commit({"requirements/auth.md": "# None\n"})
     assert list_ids() == []
     assert list_ids(ref=before) == ["REQ-1", "REQ-2", "REQ-3"]
+
+
+def test_tests_are_unknown_in_an_artifact(repo: Repo, tmp_path: Path) -> None:
+    assert main(["build", str(repo.path), "--out", str(tmp_path / "site")]) == 0
+    index = ArtifactSearchIndex(open_artifact(tmp_path / "site"))
+    call_tool = make_client(ToolDispatcher(index.workspace, index, ("planning",), False))
+    traces = call_tool("view_trace").data["traces"]
+    assert [(trace["missing"], trace["unknown"]) for trace in traces] == [
+        ([], ["tested"]),
+        (["done"], ["tested"]),
+        (["designed", "tasked", "done"], ["tested"]),
+    ]
+    assert call_tool("view_trace", id="REQ-1").data["unknown"] == ["tested"]
+    answer = call_tool("view_trace", missing="tested").data
+    assert answer["traces"] == []
+    assert "contains no test files" in answer["next_step"]
 
 
 @pytest.mark.parametrize(

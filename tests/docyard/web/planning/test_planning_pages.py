@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docyard.web.page_server import PageServer, ParsedPage, serve_pages
+from docyard.cli.main import main
+from index.artifacts.artifact import open_artifact
+from index.artifacts.search_index import ArtifactSearchIndex
+from tests.docyard.web.page_server import PageServer, ParsedPage, serve_index, serve_pages
 from tests.repositories import Repo, create_repository
 from tests.workspace.test_trace import FILES as TRACE_FILES
 
@@ -127,6 +130,18 @@ def test_page_of_an_identifier_lists_all_places(server: PageServer) -> None:
     assert page.count(">missing<") == 1
     assert "REQ-9" in server.get("/trace/REQ-9", status=404)
     server.get("/trace/%3Cimg%3E", status=404)
+
+
+def test_tests_are_unknown_in_an_artifact(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "repo", TRACE_FILES)
+    assert main(["build", str(repo.path), "--out", str(tmp_path / "site")]) == 0
+    with serve_index(ArtifactSearchIndex(open_artifact(tmp_path / "site")), read_only=True) as server:
+        page = get(server, "/trace")
+        assert page.count('aria-label="unknown"') == 3
+        assert "This server has no test files" in get(server, "/trace?missing=tested")
+        page = get(server, "/trace/REQ-2")
+        assert page.count(">missing<") == 1
+        assert "This server has no test files" in page
 
 
 def test_empty_workspace_explains_how_to_begin(tmp_path: Path) -> None:
