@@ -15,7 +15,8 @@ from docyard.terminal.exits import Exit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workspace.trace import Trace
+    from workspace.config.tables import TraceSettings
+    from workspace.trace import Trace, TraceMatrix
 
 _STAGES = ("required", "designed", "tasked", "done", "tested")
 _MAX_TITLE_CHARACTERS = 60
@@ -79,7 +80,7 @@ def command(
 
         click.echo(format_matrix(traces), nl=False)
     else:
-        _print_matrix(traces, has_any=bool(matrix.traces))
+        _print_matrix(traces, matrix, snapshot.config.trace)
     return Exit.PROBLEMS if matrix.unreadable_paths else Exit.DONE
 
 
@@ -97,15 +98,13 @@ def _print_trace(trace: Trace) -> None:
             click.echo(escape_invisible(line.rstrip()))
 
 
-def _print_matrix(traces: Sequence[Trace], *, has_any: bool) -> None:
+def _print_matrix(traces: Sequence[Trace], matrix: TraceMatrix, settings: TraceSettings) -> None:
+    from tools.planning.view_trace import explain_empty_matrix
     from workspace.trace import Stage
 
     if not traces:
-        click.echo(
-            "No identifier lacks this stage."
-            if has_any
-            else "No heading or list item begins with an identifier such as REQ-1."
-        )
+        text = "No identifier lacks this stage" if matrix.traces else explain_empty_matrix(settings)
+        click.echo(f"{text}.")
         return
     rows = [
         (

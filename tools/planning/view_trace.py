@@ -89,7 +89,11 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data = {"traces": page.entries, "total": len(traces), **data}
     if page.next_cursor:
         data["next_cursor"] = page.next_cursor
-    data["next_step"] = _suggest_next_step(read_context, matrix, traces, request.missing)
+    data["next_step"] = (
+        _suggest_next_step(read_context, matrix, traces, request.missing)
+        if matrix.traces
+        else NextStep(explain_empty_matrix(snapshot.config.trace))
+    )
     return Answer(data)
 
 
@@ -108,6 +112,16 @@ def find_trace(matrix: TraceMatrix, name: str, settings: TraceSettings) -> Trace
         else f"Begin a heading or list item with it; [trace] in docyard.toml has the prefixes {prefixes}.",
         candidates=nearest,
     )
+
+
+def explain_empty_matrix(settings: TraceSettings) -> str:
+    """Return the reason why no identifier has a trace, with the documents that may require one."""
+    if settings.required:
+        globs = escape_invisible(", ".join(settings.required))[:_MAX_SHOWN_CHARACTERS]
+        documents = f"in `required` ([trace] of docyard.toml: {globs})"
+    else:
+        documents = "outside of `designed` and `tested` ([trace] of docyard.toml)"
+    return f"No heading or list item {documents} begins with an identifier such as {settings.prefixes[0]}-1"
 
 
 def select_traces(matrix: TraceMatrix, missing: Stage | None) -> list[Trace]:
@@ -185,9 +199,7 @@ def _suggest_next_step(
         return NextStep("See all places of one: ", read_context.call("view_trace", id=traces[0].id))
     if any(missing in trace.unknown_stages for trace in matrix.traces.values()):
         return NextStep("An artifact contains no test files: call a server of the repository itself")
-    if matrix.traces:
-        return NextStep("No identifier lacks this stage")
-    return NextStep("No heading or list item begins with an identifier yet, such as REQ-1")
+    return NextStep("No identifier lacks this stage")
 
 
 TOOL = Tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.planning.tasks import read_section_key
-from tools.planning.view_trace import find_trace, select_traces
+from tools.planning.view_trace import explain_empty_matrix, find_trace, select_traces
 from workspace.trace import Stage
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def render_matrix_page(request: PageRequest) -> Response:
         missing=stage,
         missing_counts={item: len(select_traces(matrix, item)) for item in Stage},
         total=len(matrix.traces),
+        example_prefix=request.snapshot.config.trace.prefixes[0],
+        explanation=explain_empty_matrix(request.snapshot.config.trace),
         is_unknown=any(stage in trace.unknown_stages for trace in matrix.traces.values()),
         unreadable_paths=matrix.unreadable_paths,
         has_history=request.workspace.branch is not None,

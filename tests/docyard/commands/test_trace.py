@@ -63,5 +63,11 @@ def test_markdown_table_escapes_pipes_and_marks(repo: Repo, capsys: Capture) -> 
 def test_workspace_without_identifiers_is_described(tmp_path: Path, capsys: Capture) -> None:
     repo = create_repository(tmp_path / "empty", {"a.md": "# A\n\nREQ-1 is a ticket.\n"})
     assert main(["trace", "-C", str(repo.path)]) == 0
-    assert "No heading or list item begins" in capsys.readouterr().out
+    assert "No heading or list item outside of `designed` and `tested`" in capsys.readouterr().out
     assert main(["trace", "-C", str(repo.path), "REQ-1", "--markdown"]) == 2
+    repo.commit({"b.md": "- NFR-1\n", "docyard.toml": '[trace]\nprefixes = ["NFR"]\nrequired = ["reqs"]\n'})
+    assert main(["trace", "-C", str(repo.path)]) == 0
+    assert capsys.readouterr().out == (
+        "No heading or list item in `required` ([trace] of docyard.toml: reqs) begins with an identifier "
+        "such as NFR-1.\n"
+    )
