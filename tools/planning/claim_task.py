@@ -69,7 +69,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         slug=slug,
         action=ClaimAction(request.action),
         time=time,
-        until=(time + timedelta(hours=hours)).replace(second=0, microsecond=0),
+        until=(time + timedelta(hours=hours)).replace(microsecond=0),
         claimant=request.name or context.client,
         secret=request.secret or "",
         key=key,
@@ -80,7 +80,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         return Answer({**data, "dry_run": True, "next_step": NextStep("Send the same call without dry_run")})
     if "claimed_by" in data:
         # Not part of the recorded result, which is in the commit.
-        data["secret"] = make_claim_secret(key, file, data["id"], data["claimed_by"])
+        data["secret"] = make_claim_secret(key, data["id"], data["claimed_by"])
     if hints := update_index_after_commit(context, commit):
         data["hints"] = hints
     data["next_step"] = _suggest_next_step(context, file, data)

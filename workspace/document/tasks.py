@@ -3,7 +3,7 @@
     - [x] Define API schemas {#schemas}
       - Criteria: OpenAPI 3.0 compatible
       - Depends on: plans/api.md#scope, #names
-      - Claimed by: builder-2 until 2026-11-28T10:00Z
+      - Claimed by: builder-2 until 2026-11-28T10:00:37Z
       - Completed: 2025-09-19
       - Note: Validated with team
 
@@ -48,12 +48,15 @@ _FIELD = compile_field(TASK_FIELDS)
 _FIELD_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
 
 
-_CLAIM = re.compile(r"(?P<name>.*\S)[ \t]+until[ \t]+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\dZ)")
-CLAIM_TIME_FORMAT = "%Y-%m-%dT%H:%MZ"
+_CLAIM = re.compile(r"(?P<name>.*\S)[ \t]+until[ \t]+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d)(?P<seconds>:\d\d)?Z")
+CLAIM_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Claim(NamedTuple):
-    """The value of a field `Claimed by: name until time`. `until` is None if the field has no valid time."""
+    """The value of a field `Claimed by: name until time`. `until` is None if the field has no valid time.
+
+    The time is UTC, and may be written without seconds.
+    """
 
     name: str
     until: datetime | None
@@ -64,7 +67,8 @@ class Claim(NamedTuple):
         match = _CLAIM.fullmatch(value)
         if match is not None:
             with suppress(ValueError):  # such as a month 13
-                until = datetime.strptime(match["time"], CLAIM_TIME_FORMAT).replace(tzinfo=UTC)
+                text = f"{match['time']}{match['seconds'] or ':00'}Z"
+                until = datetime.strptime(text, CLAIM_TIME_FORMAT).replace(tzinfo=UTC)
                 return cls(match["name"], until)
         return cls(value, None)
 

@@ -149,13 +149,16 @@ class ClaimTask(DocumentOperation):
         id = location.task.id
         if not self.secret or id is None:
             return False
-        expected = make_claim_secret(self.key, location.path, id, str(claim))
+        expected = make_claim_secret(self.key, id, str(claim))
         return hmac.compare_digest(expected.encode(), self.secret.encode("utf-8", "replace"))
 
 
-def make_claim_secret(key: bytes, path: str, id: str, claim: str) -> str:
-    """Return the secret that proves a claim, which is given as in its field."""
-    message = "\0".join(["claim", path, id, claim]).encode("utf-8", "surrogatepass")
+def make_claim_secret(key: bytes, id: str, claim: str) -> str:
+    """Return the secret that proves a claim, which is given as in its field.
+
+    The path of the document is not part of the secret, so that the holder of a task that moved keeps it.
+    """
+    message = "\0".join(["claim", id, claim]).encode("utf-8", "surrogatepass")
     digest = hmac.digest(key, message, hashlib.sha256)
     return base64.b32encode(digest[:_SECRET_BYTES]).decode().lower()
 

@@ -95,6 +95,34 @@ def test_secret_of_another_task_proves_nothing(call_tool: CallTool) -> None:
     assert claim(call_tool, "tasks[2]", action="release", secret=first["secret"])["code"] == "TASK_CLAIMED"
 
 
+def test_claim_ends_at_a_second(call_tool: CallTool) -> None:
+    data = claim(call_tool, name="Ana", hours=1)
+    until = Claim.parse(data["claimed_by"]).until
+    assert until is not None
+    assert data["claimed_by"] == f"Ana until {until:%Y-%m-%dT%H:%M:%SZ}"
+    assert abs(until - datetime.now(UTC) - timedelta(hours=1)) < timedelta(seconds=30)
+
+
+@pytest.mark.parametrize("time", ["2999-01-01T10:00Z", "2999-01-01T10:00:00Z"])
+def test_claim_that_a_person_wrote_may_have_no_seconds(call_tool: CallTool, repo: Repo, time: str) -> None:
+    repo.commit(
+        {"api.md": read(repo).replace("Write tests\n", f"Write tests\n  - Claimed by: Eve until {time}\n")}
+    )
+    assert claim(call_tool)["until"] == "2999-01-01T10:00:00Z"
+
+
+def test_holder_keeps_a_task_that_moved(call_tool: CallTool, repo: Repo) -> None:
+    first = claim(call_tool, name="Ana", hours=1)
+    repo.git("mv", "api.md", "moved.md")
+    repo.git("commit", "-q", "-m", "Rename")
+    target = {"file": "moved.md", "slug": first["id"]}
+    renewed = call_tool("claim_task", **target, action="renew", secret=first["secret"], hours=2).data
+    assert renewed["claimed_by"].startswith("Ana until ")
+    assert (
+        call_tool("claim_task", **target, action="release", secret=renewed["secret"]).data["released"] is True
+    )
+
+
 def test_expired_claim_can_be_replaced(call_tool: CallTool, repo: Repo) -> None:
     first = claim(call_tool, name="Ana")
     repo.commit({"api.md": read(repo).replace(first["claimed_by"], "Ana until 2020-01-01T00:00Z")})

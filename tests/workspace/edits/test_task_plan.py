@@ -186,7 +186,7 @@ def test_claim_and_release_restore_the_document(document: Document, data: st.Dat
         return
     id, claim = str(outcome.result["id"]), str(outcome.result["claimed_by"])
     assert resolve_task(overlay.document(FILE), slug)[1].claim == Claim("Ana", NOW + timedelta(hours=1))
-    secret = make_claim_secret(b"key", FILE, id, claim)
+    secret = make_claim_secret(b"key", id, claim)
     ClaimTask(action=ClaimAction.RELEASE, secret=secret, **fields).apply(overlay, EDIT_CONTEXT)
     released = overlay.document(FILE)
     if document.all_tasks[0].id is None and released.data != document.data:
