@@ -374,7 +374,7 @@ MUTATIONS = (
     Mutation(
         "of two claims in the discussion, the earlier one counts",
         "workspace/proposals/actions/task_claims.py",
-        "        if is_held and body.previous != str(current):\n",
+        "        if _is_valid(current, event.time) and previous != current:\n",
         "        if False:\n",
         ("tests/workspace/proposals/actions/test_task_claims.py",),
     ),

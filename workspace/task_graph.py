@@ -7,7 +7,7 @@ address `path#id`, or `#id` for a task of the same document.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
@@ -106,12 +106,10 @@ class TaskGraph:
                 requirements[self._positions[task.parent]].append(position)
         return requirements
 
-    def with_claims(self, claims: Mapping[tuple[str, str], Claim]) -> TaskGraph:
-        """Return the graph with claims by the path and id of tasks, which replace those of the fields."""
-        if not claims:
-            return self
+    def with_claims(self, find_claim: Callable[[str, str, Claim | None], Claim | None]) -> TaskGraph:
+        """Return the graph with other claims: `find_claim` gets the path, the id and the field of a task."""
         tasks = [
-            task._replace(claim=claims.get((task.path, task.id), task.claim)) if task.id else task
+            task._replace(claim=find_claim(task.path, task.id, task.claim)) if task.id else task
             for task in self.tasks
         ]
         graph = TaskGraph(tasks, self.unreadable_paths)

@@ -141,15 +141,14 @@ class Workspace(Branch):
         return self.shared(History, lambda: History(self.git))
 
     def task_graph(self, snapshot: Snapshot, progress: Progress | None = None) -> TaskGraph:
-        """Return the task graph of a snapshot; at the tip, with the claims in the discussion."""
+        """Return the task graph of a snapshot, with the current claims in the discussion."""
+        from datetime import UTC, datetime
+
         from workspace.task_graph import TaskGraphs
 
         graph = self.shared(TaskGraphs, TaskGraphs).get(snapshot, progress)
-        if self.branch is None or not snapshot.config.protect or snapshot.commit != self.tip():
-            return graph
-        from datetime import UTC, datetime
-
-        return graph.with_claims(self.proposal_actions().task_claims.list_valid(datetime.now(UTC)))
+        claims = self.proposal_actions().task_claims.read(snapshot, datetime.now(UTC))
+        return graph if claims is None else graph.with_claims(claims.find)
 
     def drift_finder(self) -> DriftFinder:
         """Return the search for sections whose code changed later, created on first use. Raises NoHistory."""

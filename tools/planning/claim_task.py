@@ -74,7 +74,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         secret=request.secret or "",
         key=key,
     )
-    claim = _claim_in_discussion if _is_protected(context, file) else _claim_in_document
+    is_event = _is_protected(context, file) or context.workspace.proposal_actions().task_claims.decides(
+        operation
+    )
+    claim = _claim_in_discussion if is_event else _claim_in_document
     data, commit = claim(context, operation, request, arguments)
     if request.dry_run:
         return Answer({**data, "dry_run": True, "next_step": NextStep("Send the same call without dry_run")})

@@ -213,6 +213,75 @@ def test_task_of_a_protected_document_that_is_not_ready_is_not_claimed(
     assert claim(call_tool, "write", action="renew", secret="guess")["code"] == "TASK_CLAIMED"
 
 
+def rename(repo: Repo, old: str, new: str) -> None:
+    repo.git("mv", old, new)
+    repo.git("commit", "-q", "-m", "Rename")
+
+
+def test_claim_follows_a_protected_document_that_is_renamed(call_tool: CallTool, repo: Repo) -> None:
+    protect(repo)
+    first = claim(call_tool, "write", name="Ana", hours=1)
+    rename(repo, "api.md", "moved.md")
+    repo.commit({"docyard.toml": PROTECTED.replace("api.md", "moved.md")})
+    target = {"file": "moved.md", "slug": "write"}
+    [task] = call_tool("list_tasks", owner="ana").data["tasks"]
+    assert (task["file"], task["claimed_by"]) == ("moved.md", first["claimed_by"])
+    assert call_tool("claim_task", **target, name="Ben").data["claimed_by"] == "Ana"
+    renewed = call_tool("claim_task", **target, action="renew", secret=first["secret"], hours=2).data
+    assert renewed["claimed_by"] != first["claimed_by"]
+    call_tool("claim_task", **target, action="release", secret=renewed["secret"])
+    assert call_tool("list_tasks", owner="ana").data["tasks"] == []
+    assert call_tool("claim_task", **target, name="Ben").data["claimed_by"].startswith("Ben until ")
+
+
+@pytest.mark.parametrize("action", ["renew", "release"])
+def test_claim_in_a_field_holds_when_the_document_becomes_protected(
+    call_tool: CallTool, repo: Repo, action: str
+) -> None:
+    first = claim(call_tool, name="Ana", hours=1)
+    head = repo.commit({"docyard.toml": PROTECTED})
+    assert claim(call_tool, name="Ben")["claimed_by"] == "Ana"
+    changed = claim(call_tool, action=action, secret=first["secret"], hours=2)
+    if action == "renew":
+        assert claim(call_tool, name="Ben")["claimed_by"] == "Ana"
+        assert claim(call_tool, action="release", secret=changed["secret"])["released"] is True
+    assert (first["claimed_by"] in read(repo), repo.head()) == (True, head)
+    assert "Write tests" in list_titles(call_tool, ready=True)
+    assert claim(call_tool, name="Ben")["branch"] == "docyard/discussion"
+
+
+def test_claim_in_an_event_holds_when_the_document_is_no_longer_protected(
+    call_tool: CallTool, repo: Repo
+) -> None:
+    protect(repo)
+    first = claim(call_tool, "write", name="Ana", hours=1)
+    repo.commit({"docyard.toml": ""})
+    assert list_titles(call_tool, owner="ana") == ["Write tests"]
+    assert claim(call_tool, "write", name="Ben")["claimed_by"] == "Ana"
+    renewed = claim(call_tool, "write", action="renew", secret=first["secret"], hours=2)
+    assert claim(call_tool, "write", action="release", secret=renewed["secret"])["released"] is True
+    second = claim(call_tool, "write", name="Ben")
+    assert f"Claimed by: {second['claimed_by']}" in read(repo)
+
+
+def test_claim_in_a_field_that_an_event_released_does_not_hold(call_tool: CallTool, repo: Repo) -> None:
+    first = claim(call_tool, name="Ana")
+    repo.commit({"docyard.toml": PROTECTED})
+    claim(call_tool, action="release", secret=first["secret"])
+    repo.commit({"docyard.toml": ""})
+    assert "Write tests" in list_titles(call_tool, ready=True)
+    assert claim(call_tool, name="Ben")["claimed_by"].startswith("Ben until ")
+    assert list_titles(call_tool, owner="ben") == ["Write tests"]
+
+
+def test_claims_of_protected_documents_are_listed_at_a_proposal(call_tool: CallTool, repo: Repo) -> None:
+    protect(repo)
+    claim(call_tool, "write", name="Ana")
+    proposal = call_tool("complete_task", file="api.md", slug="tasks[2]").data["proposal"]
+    [task] = call_tool("list_tasks", ref=proposal).data["tasks"]
+    assert (task["id"], task["state"]) == ("write", "claimed")
+
+
 def test_threads_hold_each_task_once(dispatcher: ToolDispatcher, repo: Repo) -> None:
     """Sixteen agents claim and complete 40 tasks in an order that the dependencies allow."""
     lines = []

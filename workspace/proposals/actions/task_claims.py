@@ -4,17 +4,22 @@ Such a claim is an event of the discussion, in a folder for the branch and the m
 in a folder is limited, and claims of an earlier month that are still valid are read from its folder. An event
 is ignored if the claim that it replaces was valid at its time, and is not the claim that its writer had
 proved.
+
+A document may become protected, or unprotected, while a task is claimed. So an event may replace the claim in
+a task's field, and a valid claim of an event counts in every document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.document.addresses import resolve_task
 from workspace.document.tasks import Claim
 from workspace.errors import WorkspaceError
 from workspace.git.store import require_writable
+from workspace.history.moved_addresses import Moves
 from workspace.proposal_ids import derive_id
 from workspace.proposals.actions.repository import find_target, make_key_reused_error
 from workspace.proposals.events import Claimed
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from workspace.edits.task_claim import ClaimTask
     from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.events import Event
+    from workspace.snapshot.snapshot import Snapshot
     from workspace.task_graph import TaskLocation
 
 _MAX_ATTEMPTS = 20
@@ -52,20 +58,67 @@ class ClaimResult(NamedTuple):
     is_new: bool = True
 
 
+class RecordedClaims(NamedTuple):
+    """The claims in events at a time, and the claims that events replaced.
+
+    `claims` has the last claim of each task by its path and id, also one that has expired. `replaced` has the
+    claims that events renewed or released, with the ids of their tasks: claims of events or of fields.
+    """
+
+    claims: Mapping[tuple[str, str], Claim]
+    replaced: Set[tuple[str, Claim]]
+    time: datetime
+
+    def find(self, path: str, id: str, field_claim: Claim | None) -> Claim | None:
+        """Return the claim of a task: of an event, else the claim in its field unless an event replaced it.
+
+        A valid claim precedes one that has expired.
+        """
+        claim = self.claims.get((path, id))
+        if field_claim is None or (id, field_claim) in self.replaced:
+            return claim
+        return claim if claim is not None and claim.is_valid_at(self.time) else field_claim
+
+
 class TaskClaims:
     """The claims of tasks in the discussion of the served branch. Thread-safe."""
 
     def __init__(self, repository: ProposalRepository) -> None:
         self._repository = repository
 
-    def list_valid(self, time: datetime) -> Mapping[tuple[str, str], Claim]:
-        """Return the claims that are valid at a time, by the path and id of their tasks.
+    def read(self, snapshot: Snapshot, time: datetime) -> RecordedClaims | None:
+        """Return the claims in events at a time, with the paths of a snapshot; None without any.
 
-        Raises DetachedHead, InvalidTarget.
+        A valid claim follows its document, if that was renamed.
         """
-        branch, _ = find_target(self._repository.workspace)
-        claims = replay_claims(self._list_events(branch, time))
-        return {key: claim for key, claim in claims.items() if claim.is_valid_at(time)}
+        workspace = self._repository.workspace
+        if workspace.branch is None:
+            return None
+        recorded = replay_claims(self._list_events(workspace.branch, time), time)
+        if not recorded.claims and not recorded.replaced:
+            return None
+        claims = dict(recorded.claims)
+        moves = workspace.shared(Moves, lambda: Moves(workspace.git))
+        for (path, id), claim in recorded.claims.items():
+            if path in snapshot.documents or not claim.is_valid_at(time):
+                continue
+            move = moves.find(snapshot, path)
+            if move is not None and not _is_valid(claims.get((move.path, id)), time):
+                claims[move.path, id] = claim
+        return recorded._replace(claims=claims)
+
+    def decides(self, operation: ClaimTask) -> bool:
+        """Return True if events decide who holds the task of an operation, whatever its field says."""
+        snapshot = self._repository.workspace.snapshot()
+        recorded = self.read(snapshot, operation.time)
+        if recorded is None:
+            return False
+        try:
+            _, task = resolve_task(snapshot.document(operation.file), operation.slug)
+        except WorkspaceError:  # the operation reports the error
+            return False
+        claim = recorded.find(operation.file, task.id or "", task.claim)
+        return claim != task.claim and any(_is_valid(item, operation.time) for item in (claim, task.claim))
 
     def run(
         self, operation: ClaimTask, actor: Actor, *, key: str | None = None, dry_run: bool = False
@@ -96,16 +149,15 @@ class TaskClaims:
             claim = Claim.parse(body.claim) if body.claim is not None else None
             return ClaimResult(location, claim, earlier_result.commit, is_new=False)
         for _ in range(_MAX_ATTEMPTS):
-            current = self._find(branch, operation.time, location)
+            current = self._find(operation.time, location)
             claim = operation.compute_claim(location, current)
             if dry_run:
                 return ClaimResult(location, claim, None)
-            body = Claimed(
-                location.path, id, str(claim) if claim else None, str(current) if current else None
-            )
+            previous = str(current) if _is_valid(current, operation.time) else None
+            body = Claimed(location.path, id, str(claim) if claim else None, previous)
 
             def check(current: Claim | None = current) -> None:
-                if self._find(branch, operation.time, location) != current:
+                if self._find(operation.time, location) != current:
                     raise _ClaimChanged
 
             try:
@@ -115,9 +167,10 @@ class TaskClaims:
             return ClaimResult(location, claim, result.commit, not result.is_repeat)
         raise AssertionError("the claim of a task changed at each attempt")
 
-    def _find(self, branch: str, time: datetime, location: TaskLocation) -> Claim | None:
-        claims = replay_claims(self._list_events(branch, time))
-        return claims.get((location.path, location.task.id or ""))
+    def _find(self, time: datetime, location: TaskLocation) -> Claim | None:
+        task = location.task
+        recorded = self.read(self._repository.workspace.snapshot(), time)
+        return recorded.find(location.path, task.id or "", task.claim) if recorded is not None else task.claim
 
     def _list_events(self, branch: str, time: datetime) -> Iterator[Event]:
         """Yield the events of the month before and of this month, in order."""
@@ -126,23 +179,32 @@ class TaskClaims:
             yield from self._repository.list_events(folder)
 
 
-def replay_claims(events: Iterable[Event]) -> dict[tuple[str, str], Claim]:
-    """Return the last claim of each task by its path and id, also one that has expired."""
+def replay_claims(events: Iterable[Event], time: datetime) -> RecordedClaims:
+    """Return the claims in events."""
     claims: dict[tuple[str, str], Claim] = {}
+    replaced: set[tuple[str, Claim]] = set()
     for event in events:
         body = event.body
         if not isinstance(body, Claimed):
             continue
         key = body.path, body.task
         current = claims.get(key)
-        is_held = current is not None and current.is_valid_at(event.time)
-        if is_held and body.previous != str(current):
+        previous = Claim.parse(body.previous) if body.previous is not None else None
+        if _is_valid(current, event.time) and previous != current:
             continue
+        if previous is not None:
+            replaced.add((body.task, previous))
         if body.claim is None:
             claims.pop(key, None)
         else:
             claims[key] = Claim.parse(body.claim)
-    return claims
+            replaced.discard((body.task, claims[key]))
+    current_claims = {key: claim for key, claim in claims.items() if (key[1], claim) not in replaced}
+    return RecordedClaims(current_claims, replaced, time)
+
+
+def _is_valid(claim: Claim | None, time: datetime) -> bool:
+    return claim is not None and claim.is_valid_at(time)
 
 
 def _derive_folder(branch: str, time: datetime) -> str:

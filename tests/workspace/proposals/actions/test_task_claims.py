@@ -51,8 +51,10 @@ def run(repo: Repo, operation: ClaimTask) -> Claim | None:
 
 
 def list_names(repo: Repo, time: datetime = NOW) -> dict[str, str]:
-    claims = Workspace.open(repo.path, durable=False).proposal_actions().task_claims.list_valid(time)
-    return {id: claim.name for (_, id), claim in claims.items()}
+    workspace = Workspace.open(repo.path, durable=False)
+    recorded = workspace.proposal_actions().task_claims.read(workspace.snapshot(), time)
+    claims = recorded.claims if recorded is not None else {}
+    return {id: claim.name for (_, id), claim in claims.items() if claim.is_valid_at(time)}
 
 
 def test_claims_expire_and_are_replaced(repo: Repo) -> None:
@@ -137,4 +139,4 @@ def test_valid_claim_is_replaced_only_by_an_event_that_names_it(
         if holder is None or not holder.is_valid_at(time) or is_honest:
             holder = claim
     expected = {("plan.md", "one"): holder} if holder else {}
-    assert replay_claims(events) == expected
+    assert replay_claims(events, NOW).claims == expected
