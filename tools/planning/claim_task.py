@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from index.storage.keys import load_user_key
-from tools.arguments import Arguments, Boolean, ClaimHours, read_arguments, select_requested_fields
+from tools.arguments import (
+    Arguments,
+    Boolean,
+    ClaimHours,
+    InvalidArguments,
+    read_arguments,
+    select_requested_fields,
+)
 from tools.examples import correct_task
 from tools.retries import make_request
 from tools.task_progress import resolve_task_target
@@ -62,6 +69,12 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         return Answer({**data, "next_step": NextStep("Find a task with ", call("list_tasks", ready=True))})
     request = read_arguments(ClaimTaskArguments, arguments)
     file, slug = resolve_task_target(context, request.file, request.slug)
+    if request.action != "claim" and not request.secret:
+        raise InvalidArguments(
+            f"'secret' is missing, which proves the claim to {request.action}",
+            fix="Give the 'secret' of the answer that claimed or renewed the task last.",
+            field="secret",
+        )
     time, key = datetime.now(UTC), load_user_key()
     hours = request.hours or context.snapshot().config.tasks.claim_hours
     operation = ClaimTask(

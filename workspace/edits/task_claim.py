@@ -138,12 +138,19 @@ class ClaimTask(DocumentOperation):
 
     def _read_claimant(self) -> str:
         name = check_field_value("Claimed by", self.claimant)
-        if not name or len(name) > _MAX_NAME_CHARACTERS or " until " in f" {name} ":
-            raise InvalidContent(
-                f"the claimant's name must have 1 to {_MAX_NAME_CHARACTERS} characters, without 'until'",
-                fix="Set 'name' to your name, such as the name of the agent and a number.",
-            )
-        return name
+        if not name or len(name) > _MAX_NAME_CHARACTERS:
+            problem = f"must have 1 to {_MAX_NAME_CHARACTERS} characters ({len(name)})"
+        elif "until" in name.casefold().split():
+            problem = "must not contain the word 'until', which precedes the time of a claim"
+        elif not name.isprintable():
+            character = next(character for character in name if not character.isprintable())
+            problem = f"must not contain an invisible character (U+{ord(character):04X})"
+        else:
+            return name
+        raise InvalidContent(
+            f"the claimant's name {problem}",
+            fix="Set 'name' to your name, such as the name of the agent and a number.",
+        )
 
     def _proves(self, location: TaskLocation, claim: Claim) -> bool:
         id = location.task.id

@@ -155,11 +155,32 @@ def test_task_that_is_not_ready_is_not_claimed(
     assert field in refused
 
 
-@pytest.mark.parametrize("name", [" ", "x" * 101, "a until b", "a\0b"])
-def test_wrong_names_are_refused(call_tool: CallTool, repo: Repo, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (" ", "1 to 100 characters (0)"),
+        ("x" * 101, "1 to 100 characters (101)"),
+        ("a until b", "the word 'until'"),
+        ("Until", "the word 'until'"),
+        ("a\u202eb", "an invisible character (U+202E)"),
+        ("a\u200bb", "an invisible character (U+200B)"),
+        ("a\0b", "NUL"),
+    ],
+)
+def test_wrong_names_are_refused(call_tool: CallTool, repo: Repo, name: str, problem: str) -> None:
     before = repo.head()
-    assert call_tool("claim_task", file="api.md", slug="tasks[1]", name=name).is_error
+    assert problem in claim(call_tool, name=name)["error"]
     assert repo.head() == before
+
+
+@pytest.mark.parametrize("action", ["renew", "release"])
+@pytest.mark.parametrize("is_held", [True, False])
+def test_missing_secret_is_reported(call_tool: CallTool, action: str, is_held: bool) -> None:
+    if is_held:
+        claim(call_tool, name="Ana")
+    refused = claim(call_tool, action=action)
+    assert (refused["code"], refused["field"]) == ("INVALID_ARGUMENTS", "secret")
+    assert refused["error"].startswith("'secret' is missing")
 
 
 PROTECTED = '[[protect]]\npaths = ["api.md"]\napprovals = 1\n'
