@@ -420,6 +420,13 @@ def list_missing(find_document: FindDocument, location: TaskLocation) -> list[st
     return [reference for reference in references if find_task(find_document, reference) is None]
 
 
+def list_open_dependencies(find_document: FindDocument, location: TaskLocation) -> list[str]:
+    """Return the dependencies of a task that are not done or name no task, as `path#id`."""
+    references = list_references(location.path, location.task.dependencies)
+    found = {reference: find_task(find_document, reference) for reference in references}
+    return [reference for reference, item in found.items() if item is None or not item.task.is_done]
+
+
 def _locate(find_document: FindDocument, references: Sequence[str]) -> Iterator[TaskLocation]:
     locations = (find_task(find_document, reference) for reference in references)
     return (location for location in locations if location is not None)

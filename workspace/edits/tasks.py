@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from workspace.document.addresses import InvalidAddress, SectionNotFound, format_task_address, resolve_task
 from workspace.document.splices import Edit, EditContext, Splice, StructureChanged, apply_edit
 from workspace.edits.content import InvalidContent, check_text
-from workspace.edits.operation import DocumentOperation
+from workspace.edits.operation import DocumentOperation, Outcome
 from workspace.edits.task_text import (
     TaskPosition,
     build_task_result,
@@ -29,7 +30,9 @@ from workspace.edits.task_text import (
     remove_fields,
     write_fields,
 )
+from workspace.errors import WorkspaceError
 from workspace.markdown.inline import to_plain_text
+from workspace.task_graph import TaskLocation, list_open_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +40,11 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
+    from workspace.snapshot.overlay import Overlay
 
 TASKS_SECTION_KEY = "tasks"
 _MAX_CANDIDATES = 5
+_MAX_LISTED_TASKS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +142,30 @@ class CompleteTask(DocumentOperation):
             result["already_completed"] = True
         sub_tasks = [item for item in document.tasks(section) if item.index.startswith(f"{task.index}.")]
         open_tasks = [format_task_address(section.key, item) for item in sub_tasks if not item.is_done]
-        hints = (f"sub-tasks are still open: {', '.join(open_tasks[:5])}",) if open_tasks else ()
-        return Edit(tuple(splices), result, f"Complete {address} of {self.file}", hints)
+        hints = (
+            [f"sub-tasks are still open: {', '.join(open_tasks[:_MAX_LISTED_TASKS])}"] if open_tasks else []
+        )
+        if task.claim is not None and not task.is_done:
+            hints.append(f"the claim is removed: {task.claim}")
+        return Edit(tuple(splices), result, f"Complete {address} of {self.file}", tuple(hints))
+
+    def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
+        """Complete the task, with a hint if its dependencies are open.
+
+        Raises the errors of `DocumentOperation.apply`.
+        """
+        outcome = DocumentOperation.apply(self, overlay, context)
+        if "already_completed" in outcome.result:
+            return outcome
+        document = overlay.document(outcome.path)
+        location = TaskLocation(outcome.path, *resolve_task(document, str(outcome.result["slug"])))
+        references: Sequence[str] = ()
+        with suppress(WorkspaceError):  # a dependency that cannot be read is no reason to refuse
+            references = list_open_dependencies(overlay.find, location)
+        if not references:
+            return outcome
+        hint = f"dependencies are still open: {', '.join(references[:_MAX_LISTED_TASKS])}"
+        return replace(outcome, hints=(*outcome.hints, hint))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,6 +183,17 @@ def test_missing_secret_is_reported(call_tool: CallTool, action: str, is_held: b
     assert refused["error"].startswith("'secret' is missing")
 
 
+def test_completion_names_the_holder_and_open_dependencies(call_tool: CallTool, repo: Repo) -> None:
+    repo.commit({"api.md": read(repo).replace("Ship it", "Ship it {#ship}\n  - Depends on: lost.md#gone")})
+    claimed = claim(call_tool, name="Ana")
+    first = call_tool("complete_task", file="api.md", slug="write-tests").data
+    assert first["hints"] == [f"the claim is removed: {claimed['claimed_by']}"]
+    call_tool("plan_task", file="api.md", slug="ship", depends_on=["write-tests"])
+    second = call_tool("complete_task", file="api.md", slug="ship").data
+    assert second["hints"] == ["dependencies are still open: lost.md#gone"]
+    assert "hints" not in call_tool("complete_task", file="api.md", slug="ship").data
+
+
 PROTECTED = '[[protect]]\npaths = ["api.md"]\napprovals = 1\n'
 
 
