@@ -23,7 +23,11 @@ def dispatcher(repo: Repo) -> ToolDispatcher:
 
 
 def read(repo: Repo) -> str:
-    return Workspace.open(repo.path).snapshot().read("api.md").decode()
+    return read_document(repo, "api.md")
+
+
+def read_document(repo: Repo, path: str) -> str:
+    return Workspace.open(repo.path).snapshot().read(path).decode()
 
 
 def claim(call_tool: CallTool, slug: str = "tasks[1]", **arguments: object) -> dict[str, Any]:
@@ -245,6 +249,17 @@ def test_task_of_a_protected_document_that_is_not_ready_is_not_claimed(
     assert claim(call_tool, "write", action="renew", secret="guess")["code"] == "TASK_CLAIMED"
 
 
+def test_release_of_one_of_two_equal_claims_keeps_the_other(call_tool: CallTool, repo: Repo) -> None:
+    protect(repo)
+    repo.commit({"other.md": read(repo), "docyard.toml": PROTECTED.replace('"api.md"', '"*.md"')})
+    secrets = []
+    for file in ("api.md", "other.md"):  # in most runs within one second
+        answer = call_tool("claim_task", file=file, slug="write", name="Ana").data
+        secrets.append(answer["secret"])
+    claim(call_tool, "write", action="release", secret=secrets[0])
+    assert [task["file"] for task in call_tool("list_tasks", owner="ana").data["tasks"]] == ["other.md"]
+
+
 def rename(repo: Repo, old: str, new: str) -> None:
     repo.git("mv", old, new)
     repo.git("commit", "-q", "-m", "Rename")
@@ -255,13 +270,20 @@ def test_claim_follows_a_protected_document_that_is_renamed(call_tool: CallTool,
     first = claim(call_tool, "write", name="Ana", hours=1)
     rename(repo, "api.md", "moved.md")
     repo.commit({"docyard.toml": PROTECTED.replace("api.md", "moved.md")})
+    repo.commit({"other.md": read_document(repo, "moved.md")})
     target = {"file": "moved.md", "slug": "write"}
     [task] = call_tool("list_tasks", owner="ana").data["tasks"]
     assert (task["file"], task["claimed_by"]) == ("moved.md", first["claimed_by"])
     assert call_tool("claim_task", **target, name="Ben").data["claimed_by"] == "Ana"
     renewed = call_tool("claim_task", **target, action="renew", secret=first["secret"], hours=2).data
     assert renewed["claimed_by"] != first["claimed_by"]
-    call_tool("claim_task", **target, action="release", secret=renewed["secret"])
+    rename(repo, "moved.md", "last.md")
+    repo.commit({"docyard.toml": PROTECTED.replace("api.md", "last.md")})
+    target["file"] = "last.md"
+    assert call_tool("claim_task", **target, name="Ben").data["claimed_by"] == "Ana"
+    release = {"action": "release", "secret": renewed["secret"], "idempotency_key": "release"}
+    assert call_tool("claim_task", **target, **release).data["released"] is True
+    assert call_tool("claim_task", **target, **release).data["repeated"] is True
     assert call_tool("list_tasks", owner="ana").data["tasks"] == []
     assert call_tool("claim_task", **target, name="Ben").data["claimed_by"].startswith("Ben until ")
 

@@ -62,12 +62,14 @@ class RecordedClaims(NamedTuple):
     """The claims in events at a time, and the claims that events replaced.
 
     `claims` has the last claim of each task by its path and id, also one that has expired. `replaced` has the
-    claims that events renewed or released, with the ids of their tasks: claims of events or of fields.
+    claims of events or fields that events renewed or released, with the paths and ids. `old_paths` has the
+    paths in the events of documents that were renamed, by the key of the claim.
     """
 
     claims: Mapping[tuple[str, str], Claim]
-    replaced: Set[tuple[str, Claim]]
+    replaced: Set[tuple[str, str, Claim]]
     time: datetime
+    old_paths: Mapping[tuple[str, str], str]
 
     def find(self, path: str, id: str, field_claim: Claim | None) -> Claim | None:
         """Return the claim of a task: of an event, else the claim in its field unless an event replaced it.
@@ -75,7 +77,7 @@ class RecordedClaims(NamedTuple):
         A valid claim precedes one that has expired.
         """
         claim = self.claims.get((path, id))
-        if field_claim is None or (id, field_claim) in self.replaced:
+        if field_claim is None or (path, id, field_claim) in self.replaced:
             return claim
         return claim if claim is not None and claim.is_valid_at(self.time) else field_claim
 
@@ -97,15 +99,20 @@ class TaskClaims:
         recorded = replay_claims(self._list_events(workspace.branch, time), time)
         if not recorded.claims and not recorded.replaced:
             return None
-        claims = dict(recorded.claims)
-        moves = workspace.shared(Moves, lambda: Moves(workspace.git))
+        claims, old_paths = dict(recorded.claims), {}
         for (path, id), claim in recorded.claims.items():
-            if path in snapshot.documents or not claim.is_valid_at(time):
-                continue
-            move = moves.find(snapshot, path)
-            if move is not None and not _is_valid(claims.get((move.path, id)), time):
-                claims[move.path, id] = claim
-        return recorded._replace(claims=claims)
+            key = self._find_current_path(snapshot, path) if claim.is_valid_at(time) else path, id
+            if not _is_valid(claims.get(key), time):
+                claims[key], old_paths[key] = claim, path
+        return recorded._replace(claims=claims, old_paths=old_paths)
+
+    def _find_current_path(self, snapshot: Snapshot, path: str) -> str:
+        """Return the path to which a document was renamed; its old path if there is none."""
+        if path in snapshot.documents:
+            return path
+        workspace = self._repository.workspace
+        move = workspace.shared(Moves, lambda: Moves(workspace.git)).find(snapshot, path)
+        return path if move is None else move.path
 
     def decides(self, operation: ClaimTask) -> bool:
         """Return True if events decide who holds the task of an operation, whatever its field says."""
@@ -133,7 +140,8 @@ class TaskClaims:
         branch, _ = find_target(workspace)
         if key is not None:
             check_idempotency_key(key)
-        location = operation.locate(Overlay(workspace.snapshot()))
+        snapshot = workspace.snapshot()
+        location = operation.locate(Overlay(snapshot))
         id = location.task.id
         if id is None:
             raise TaskNeedsId(
@@ -144,20 +152,22 @@ class TaskClaims:
         earlier_result = self._repository.find_events_by_key(folder, key)
         if earlier_result is not None:
             [body] = [event.body for event in earlier_result.events]
-            if not isinstance(body, Claimed) or (body.path, body.task) != (location.path, id):
+            if not isinstance(body, Claimed) or (
+                (self._find_current_path(snapshot, body.path), body.task) != (location.path, id)
+            ):
                 raise make_key_reused_error(used_in=earlier_result.commit)
             claim = Claim.parse(body.claim) if body.claim is not None else None
             return ClaimResult(location, claim, earlier_result.commit, is_new=False)
         for _ in range(_MAX_ATTEMPTS):
-            current = self._find(operation.time, location)
+            current, path = self._find(snapshot, operation.time, location)
             claim = operation.compute_claim(location, current)
             if dry_run:
                 return ClaimResult(location, claim, None)
             previous = str(current) if _is_valid(current, operation.time) else None
-            body = Claimed(location.path, id, str(claim) if claim else None, previous)
+            body = Claimed(path, id, str(claim) if claim else None, previous)
 
             def check(current: Claim | None = current) -> None:
-                if self._find(operation.time, location) != current:
+                if self._find(snapshot, operation.time, location)[0] != current:
                     raise _ClaimChanged
 
             try:
@@ -167,10 +177,14 @@ class TaskClaims:
             return ClaimResult(location, claim, result.commit, not result.is_repeat)
         raise AssertionError("the claim of a task changed at each attempt")
 
-    def _find(self, time: datetime, location: TaskLocation) -> Claim | None:
-        task = location.task
-        recorded = self.read(self._repository.workspace.snapshot(), time)
-        return recorded.find(location.path, task.id or "", task.claim) if recorded is not None else task.claim
+    def _find(self, snapshot: Snapshot, time: datetime, location: TaskLocation) -> tuple[Claim | None, str]:
+        """Return the claim of a task, and the path of its document in events."""
+        path, task = location.path, location.task
+        recorded = self.read(snapshot, time)
+        if recorded is None:
+            return task.claim, path
+        id = task.id or ""
+        return recorded.find(path, id, task.claim), recorded.old_paths.get((path, id), path)
 
     def _list_events(self, branch: str, time: datetime) -> Iterator[Event]:
         """Yield the events of the month before and of this month, in order."""
@@ -182,7 +196,7 @@ class TaskClaims:
 def replay_claims(events: Iterable[Event], time: datetime) -> RecordedClaims:
     """Return the claims in events."""
     claims: dict[tuple[str, str], Claim] = {}
-    replaced: set[tuple[str, Claim]] = set()
+    replaced: set[tuple[str, str, Claim]] = set()
     for event in events:
         body = event.body
         if not isinstance(body, Claimed):
@@ -193,14 +207,13 @@ def replay_claims(events: Iterable[Event], time: datetime) -> RecordedClaims:
         if _is_valid(current, event.time) and previous != current:
             continue
         if previous is not None:
-            replaced.add((body.task, previous))
+            replaced.add((*key, previous))
         if body.claim is None:
             claims.pop(key, None)
         else:
             claims[key] = Claim.parse(body.claim)
-            replaced.discard((body.task, claims[key]))
-    current_claims = {key: claim for key, claim in claims.items() if (key[1], claim) not in replaced}
-    return RecordedClaims(current_claims, replaced, time)
+            replaced.discard((*key, claims[key]))
+    return RecordedClaims(claims, replaced, time, {})
 
 
 def _is_valid(claim: Claim | None, time: datetime) -> bool:
