@@ -77,6 +77,13 @@ class TaskEntry(NamedTuple):
         """The address that does not change with the task's position: `path#id`; None without an id."""
         return None if self.id is None else f"{self.path}#{self.id}"
 
+    def is_owned_by(self, name: str, time: datetime) -> bool:
+        """Return True if a name, in any case, is the assignee, or in a claim that is valid at a time."""
+        names = [self.owner] if self.owner else []
+        if self.claim is not None and self.claim.is_valid_at(time):
+            names.append(self.claim.name)
+        return name.casefold() in [owner.casefold() for owner in names]
+
 
 class TaskGraph:
     """The tasks of a commit in the order of their documents, and their dependencies.
@@ -308,14 +315,11 @@ def select_tasks(
 
     def matches(task: TaskEntry) -> bool:
         state = graph.get_state(task, time)
-        names = [task.owner] if task.owner else []
-        if task.claim is not None and task.claim.is_valid_at(time):
-            names.append(task.claim.name)
         return (
             not task.is_done
             and (paths is None or task.path in paths)
             and (document_type is None or task.document_type == document_type)
-            and (owner is None or owner.casefold() in [name.casefold() for name in names])
+            and (owner is None or task.is_owned_by(owner, time))
             and ready in (None, state is TaskState.READY)
             and blocked in (None, state in (TaskState.BLOCKED, TaskState.WAITING))
         )

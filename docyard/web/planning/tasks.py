@@ -83,7 +83,11 @@ def render_tasks_page(request: PageRequest) -> Response:
     time = datetime.now(UTC)
     tasks = select_tasks(graph, time, paths=paths, owner=owner)
     done_tasks = [
-        task for task in graph.tasks if task.is_done and (paths is None or task.path in paths) and not owner
+        task
+        for task in graph.tasks
+        if task.is_done
+        and (paths is None or task.path in paths)
+        and (owner is None or task.is_owned_by(owner, time))
     ]
     tasks_by_state: dict[TaskState, list[TaskEntry]] = {state: [] for state in STATE_LABELS}
     for task in tasks:

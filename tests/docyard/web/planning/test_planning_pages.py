@@ -88,6 +88,17 @@ def test_list_is_filtered_by_state_owner_and_path(server: PageServer) -> None:
     get(server, "/tasks?view=list&state=%3Cimg%3E&page=999999")
 
 
+def test_done_tasks_are_filtered_by_owner(tmp_path: Path) -> None:
+    tasks = "- [x] Old\n  - Assignee: Ana\n- [x] Other\n  - Assignee: Bo\n- [x] Free\n"
+    repo = create_repository(tmp_path / "repo", {"a.md": f"# A\n\n{tasks}"})
+    with serve_pages(repo.path) as server:
+        for url in ("/tasks?owner=ana", "/tasks?view=list&state=done&owner=ana"):
+            page = get(server, url)
+            assert ">Old</a>" in page
+            assert ">Other</a>" not in page
+            assert ">Free</a>" not in page
+
+
 def test_long_columns_and_lists_have_pages(tmp_path: Path) -> None:
     tasks = "".join(f"- [ ] Task {number}\n" for number in range(250))
     repo = create_repository(tmp_path / "repo", {"a.md": f"# A\n\n{tasks}"})
