@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workspace.git.pack_reader import PackedReader
 from workspace.snapshot.snapshot import Snapshot
@@ -27,6 +27,8 @@ class Archive(Workspace):
     `current_paths` maps earlier paths of documents to current ones, because an archive has no history.
     Raises DamagedRepository for a folder that has no packs.
     """
+
+    has_history: ClassVar[bool] = False
 
     def __init__(
         self,

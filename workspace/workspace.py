@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from workspace.branch import Branch, check_branch_name
 from workspace.git.reader import GitReader
@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 
 
 class Workspace(Branch):
-    """A served branch with its services: writes, history, proposals, and the remote."""
+    """A served branch with its services: writes, history, proposals, and the remote.
+
+    `has_history` is False if there are no earlier commits to read: history and drift then raise NoHistory.
+    """
+
+    has_history: ClassVar[bool] = True
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         super().__init__(git, branch=branch, durable=durable)

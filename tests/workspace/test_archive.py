@@ -52,6 +52,7 @@ def test_archive_documents_equal_tree_documents(repo: Repo, archive_folder: Path
     assert archive.repository_name == "site"
     assert archive.branch is None
     assert archive.read_only
+    assert not archive.has_history
     assert archive.recover() is None
     assert archive.git.worktree is None
     assert archive.git.branches() == ()

@@ -51,7 +51,6 @@ def render_drift_page(request: PageRequest) -> Response:
         covered_count=report.covered_count,
         gaps=describe_gaps(report),
         page=page,
-        has_history=True,
     )
 
 

@@ -102,7 +102,6 @@ def render_tasks_page(request: PageRequest) -> Response:
         "has_tasks": bool(graph.tasks),
         "circles": graph.circles[:_MAX_CIRCLES],
         "unreadable_paths": graph.unreadable_paths,
-        "has_history": request.workspace.branch is not None,
     }
     if query.get("view") != "list":
         columns = [

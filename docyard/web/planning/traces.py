@@ -56,7 +56,6 @@ def render_matrix_page(request: PageRequest) -> Response:
         explanation=explain_empty_matrix(request.snapshot.config.trace),
         is_unknown=any(stage in trace.unknown_stages for trace in matrix.traces.values()),
         unreadable_paths=matrix.unreadable_paths,
-        has_history=request.workspace.branch is not None,
     )
 
 
@@ -75,6 +74,4 @@ def render_trace_page(request: PageRequest) -> Response:
         )
         for stage, label in STAGE_LABELS.items()
     ]
-    return request.page(
-        "trace.html", trace=trace, stages=stages, has_history=request.workspace.branch is not None
-    )
+    return request.page("trace.html", trace=trace, stages=stages)

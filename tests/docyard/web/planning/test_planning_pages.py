@@ -171,6 +171,14 @@ def test_drift_in_a_shallow_clone_is_unknown(repo: Repo, tmp_path: Path) -> None
         assert "It is unknown whether" in page
 
 
+def test_pages_of_a_detached_head_link_drift(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "repo", {"a.md": "# A\n\n- [ ] One\n"})
+    repo.git("checkout", "-q", "--detach")
+    with serve_pages(repo.path) as server:
+        for url in ("/tasks", "/trace", "/drift"):
+            assert 'href="/drift"' in get(server, url)
+
+
 def test_pages_at_a_ref_keep_it(server: PageServer, repo: Repo) -> None:
     before = repo.git("rev-parse", "HEAD~7").strip()
     assert "No drift" in get(server, f"/drift?ref={before}")
