@@ -93,6 +93,9 @@ def render_tasks_page(request: PageRequest) -> Response:
     for task in tasks:
         tasks_by_state[graph.get_state(task, time)].append(task)
     tasks_by_state[TaskState.DONE] = done_tasks
+    is_list = query.get("view") == "list"
+    state = query.get("state") if is_list and query.get("state") in set(TaskState) else None
+    listed_tasks = tasks_by_state[TaskState(state)] if state else tasks
     filters = {"owner": owner, "path": folder or None}
     values: dict[str, Any] = {
         "filters": filters,
@@ -100,10 +103,10 @@ def render_tasks_page(request: PageRequest) -> Response:
         "total": len(tasks),
         "done_total": len(done_tasks),
         "has_tasks": bool(graph.tasks),
-        "circles": graph.circles[:_MAX_CIRCLES],
+        "circles": _select_circles(graph, listed_tasks)[:_MAX_CIRCLES],
         "unreadable_paths": graph.unreadable_paths,
     }
-    if query.get("view") != "list":
+    if not is_list:
         columns = [
             TaskColumn(
                 state,
@@ -114,11 +117,15 @@ def render_tasks_page(request: PageRequest) -> Response:
             for state, items in tasks_by_state.items()
         ]
         return request.page("tasks.html", view="board", columns=columns, state=None, **values)
-    state = query.get("state") if query.get("state") in set(TaskState) else None
-    listed_tasks = tasks_by_state[TaskState(state)] if state else tasks
     page = request.select_page(listed_tasks, TASKS_PER_PAGE)
     cards = [_build_card(graph, task, time) for task in page.items]
     return request.page("tasks.html", view="list", cards=cards, state=state, page=page, **values)
+
+
+def _select_circles(graph: TaskGraph, tasks: Sequence[TaskEntry]) -> list[Sequence[TaskEntry]]:
+    """Return the circles of dependencies that contain one of the tasks."""
+    addresses = {task.address for task in tasks}
+    return [circle for circle in graph.circles if not addresses.isdisjoint(task.address for task in circle)]
 
 
 def _build_card(graph: TaskGraph, task: TaskEntry, time: datetime) -> TaskCard:

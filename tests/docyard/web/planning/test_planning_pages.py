@@ -74,6 +74,32 @@ def test_circles_are_reported(server: PageServer) -> None:
     assert ">Egg</a>" in page.partition("wait for each other")[2].partition("</p>")[0]
 
 
+def test_circles_of_other_tasks_are_hidden(server: PageServer) -> None:
+    for query in ("path=circle.md", "view=list&state=waiting"):
+        assert "wait for each other" in get(server, f"/tasks?{query}")
+    for query in ("owner=ana", "path=plans/", "view=list&state=ready"):
+        assert "wait for each other" not in get(server, f"/tasks?{query}")
+
+
+def test_dependency_on_itself_is_reported(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "repo", {"a.md": "# A\n\n- [ ] One {#one}\n  - Depends on: #one\n"})
+    with serve_pages(repo.path) as server:
+        assert "This task waits for itself: <a" in get(server, "/tasks")
+
+
+def test_empty_titles_are_shown_as_addresses(tmp_path: Path) -> None:
+    text = (
+        "# <b></b>\n\n- Covers: src.py\n- [ ] <b></b> {#one}\n- [ ] Two\n  - Depends on: #one\n\n"
+        "## <b></b> {#part}\n\n- Covers: src.py\n"
+    )
+    repo = create_repository(tmp_path / "repo", {"a.md": text, "src.py": "1\n"})
+    repo.commit({"src.py": "2\n"})
+    with serve_pages(repo.path) as server:
+        board = get(server, "/tasks")
+        assert board.count(">a.md#_preamble[0]</a>") == 2
+        assert 'href="/doc/a.md#part">a.md#part</a>' in get(server, "/drift")
+
+
 def test_list_is_filtered_by_state_owner_and_path(server: PageServer) -> None:
     assert ">Ship</a>" in get(server, "/tasks?view=list&state=waiting")
     assert ">Parse</a>" not in get(server, "/tasks?view=list&state=blocked")
