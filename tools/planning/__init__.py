@@ -1,7 +1,7 @@
 """The tools that plan and check work, in the order of a client's list.
 
 claim_task.py  claim_task: claims a ready task for one client
-list_tasks.py  list_tasks: lists the open tasks of the workspace, those first for which most tasks wait
+list_tasks.py  list_tasks: lists the open tasks of the workspace
 plan_task.py   plan_task: writes what a task waits for
 view_drift.py  view_drift: lists the sections whose code changed after their text last did
 view_trace.py  view_trace: shows where an identifier is required, designed, tasked, done and tested

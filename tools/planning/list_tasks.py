@@ -1,4 +1,4 @@
-"""list_tasks: lists the open tasks of the workspace, those first for which most tasks wait."""
+"""list_tasks: lists the open tasks of the workspace. Those on which most tasks depend come first."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tools.pages import build_list_page
 from tools.read_context import ReadContext, list_paths, normalize_folder
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
+from workspace.document.tasks import CLAIM_TIME_FORMAT
 from workspace.task_graph import TaskState, select_tasks
 
 if TYPE_CHECKING:
@@ -124,11 +125,18 @@ def _suggest_next_step(
     read_context: ReadContext, graph: TaskGraph, tasks: Sequence[TaskEntry], time: datetime
 ) -> NextStep:
     ready_task = next((task for task in tasks if graph.get_state(task, time) is TaskState.READY), None)
-    if ready_task is not None and read_context.context.offers("view_document"):
+    if ready_task is not None:
+        if not read_context.context.offers("view_document"):
+            return NextStep(f"Begin with the first task that can be done now: {ready_task.address}")
         return NextStep(
-            "Read the task that most tasks wait for: ",
+            "Read the first task that can be done now: ",
             read_context.call("view_document", file=ready_task.path, slug=ready_task.slug),
         )
+    claims = [task.claim for task in tasks if graph.get_state(task, time) is TaskState.CLAIMED]
+    if tasks and len(claims) == len(tasks):
+        end = min((claim.until for claim in claims if claim and claim.until), default=None)
+        first_end = f"; the first claim ends at {end:{CLAIM_TIME_FORMAT}}" if end else ""
+        return NextStep(f"All tasks of this list are claimed{first_end}")
     if tasks:
         return NextStep("No task of this list can be done now: see what they wait for, and do that first")
     if any(not task.is_done for task in graph.tasks):
@@ -140,7 +148,7 @@ TOOL = Tool(
     name="list_tasks",
     title="List tasks",
     toolset="planning",
-    description="List the open tasks of all documents; first those that most others wait for.",
+    description="List the open tasks of all documents. Tasks on which most other tasks depend come first.",
     arguments=ListTasksArguments,
     run=_run,
     usage=_usage,

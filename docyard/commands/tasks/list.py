@@ -23,7 +23,7 @@ _DEFAULT_LIMIT = 50
 _MAX_SHOWN_REQUIREMENTS = 3
 
 
-@click.command(name="list", short_help="List open tasks, those first that most others wait for.")
+@click.command(name="list", short_help="List the open tasks of all documents.")
 @click.argument("folder", metavar="[FOLDER]", default=".", shell_complete=completion.complete_addresses)
 @click.option("--ready", is_flag=True, help="List only the tasks that can be done now.")
 @click.option("--blocked", is_flag=True, help="List only the tasks that are blocked or wait for another one.")
@@ -54,7 +54,7 @@ def command(
     ref: str | None,
     as_json: bool,
 ) -> int:
-    """List the open tasks of all documents, those first that most others wait for.
+    """List the open tasks of all documents. Tasks on which most other tasks depend come first.
 
     FOLDER is a folder or a document of the workspace. A task waits for its open sub-tasks, and for the open
     tasks that its field `Depends on` names.

@@ -109,6 +109,31 @@ def test_next_step_reads_the_first_ready_task(call_tool: CallTool) -> None:
     assert call_tool(tool, **arguments).data["task"]["id"] == "parse"
 
 
+def test_next_step_without_views_names_the_first_ready_task(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path, durable=False)
+    client = make_client(ToolDispatcher(workspace, SearchIndex(workspace), ("planning",), False))
+    assert client("list_tasks").data["next_step"].endswith("done now: plans/a.md#_preamble[0]")
+
+
+@pytest.mark.parametrize(
+    ("ends", "next_step"),
+    [
+        (
+            (" until 2099-02-01T12:00Z", " until 2099-01-01T12:00Z"),
+            "; the first claim ends at 2099-01-01T12:00Z",
+        ),
+        (("", ""), ""),
+    ],
+)
+def test_next_step_names_the_first_claim_that_ends(
+    call_tool: CallTool, repo: Repo, ends: tuple[str, str], next_step: str
+) -> None:
+    tasks = "".join(f"- [ ] Task\n  - Claimed by: Bo{end}\n" for end in ends)
+    repo.commit({"b.md": f"# B\n\n{tasks}"})
+    data = call_tool("list_tasks", path="b.md").data
+    assert data["next_step"] == f"All tasks of this list are claimed{next_step}"
+
+
 def test_unknown_folder_is_an_error_with_the_nearest(call_tool: CallTool) -> None:
     answer = call_tool("list_tasks", path="plan")
     assert answer.is_error
