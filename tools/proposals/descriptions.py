@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Data
     from workspace.proposals.actions.actions import ProposalActions
+    from workspace.proposals.actions.repository import ActionResult
     from workspace.proposals.events import Author
     from workspace.proposals.proposal import Comment, Proposal
 
 MAX_TEXT_CHARACTERS = 2_000
 """The limit of a comment or review in one answer; another call returns the rest."""
+
+_MAX_NAMED_REFERENCES = 3
 
 
 def summarize_proposal(proposal: Proposal) -> Data:
@@ -61,6 +64,24 @@ def describe_proposal(proposal: Proposal) -> Data:
     record = proposal.merge_record
     merge_fields = {"merged_in": record.commit} if record is not None else {}
     return {**data, "tip": proposal.tip, **merge_fields, **({"hints": hints} if hints else {})}
+
+
+def describe_broken_dependencies(result: ActionResult) -> list[str]:
+    """Return a hint that names the first dependencies of tasks that a merge broke; an empty list if none."""
+    merge, commit = result.merge, result.commit
+    if merge is None or commit is None or not result.is_new:
+        return []
+    from workspace.merge.dependencies import list_broken_dependencies
+
+    references: list[str] = run_with_caveat(
+        partial(list_broken_dependencies, merge, commit), [], "the dependencies of tasks were not checked"
+    )
+    if not references:
+        return []
+    names = ", ".join(f"'{escape_invisible(name[:200])}'" for name in references[:_MAX_NAMED_REFERENCES])
+    rest = len(references) - _MAX_NAMED_REFERENCES
+    more = f" and {rest} more" if rest > 0 else ""
+    return [f"tasks depend on {names}{more}, which the merge moved or removed: correct their 'Depends on'"]
 
 
 def choose_commit(context: Context, proposal: Proposal) -> str | None:

@@ -21,6 +21,7 @@ from tools.arguments import (
 from tools.errors import build_error_response, escape_invisible
 from tools.proposals.descriptions import (
     choose_commit,
+    describe_broken_dependencies,
     list_allowed_actions,
     list_latest_open,
     open_and_describe_pull_request,
@@ -394,6 +395,7 @@ def _build_answer(context: Context, action: Action, result: ActionResult) -> Ans
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.content.target
+        hints += describe_broken_dependencies(result)
         hints += update_index_after_commit(context, result.commit)
     if hints:
         data["hints"] = hints

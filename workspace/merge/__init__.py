@@ -5,6 +5,7 @@ blocks.py           the merge of a section's own text, block by block
 commits.py          the merge of two commits
 conflict.py         the conflicts of a merge as data, and their resolution by a person or a client
 criss_cross.py      the merge of two documents over several bases (criss-cross), unit by unit
+dependencies.py     the dependencies of tasks that a merge broke
 documents.py        the three-way merge of a document: section by section, key by key
 file_tree.py        the files after a merge, with which links are resolved before the commit
 front_matter.py     the merge of front matter

@@ -42,6 +42,7 @@ def command(
     )
     from docyard.cli.proposals.conflicts import report_conflicts
     from docyard.proposals.conflicts import find_conflicts
+    from tools.proposals.descriptions import describe_broken_dependencies
     from workspace.merge.commits import MergeConflict
     from workspace.proposals.actions.merge import MergeBlocked
     from workspace.proposals.approvals import NeedsPerson
@@ -69,4 +70,6 @@ def command(
         # The output has the names that `refresh` accepts.
         return report_conflicts(proposal, find_conflicts(workspace, proposal), as_json=as_json)
     print_action_result(result, "merged", as_json=as_json)
+    for hint in describe_broken_dependencies(result):
+        click.echo(f"note: {hint}", err=True)
     return Exit.DONE
