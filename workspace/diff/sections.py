@@ -7,7 +7,6 @@ them.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
-
-DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
-"""A link's destination, which changes when its section moves (CommonMark 0.31 §6.3, §4.7)."""
 
 _MIN_SIMILARITY = 0.5
 _MAX_CANDIDATES = 200  # sections of other documents; above this number no section is compared
@@ -297,5 +293,5 @@ def _find_by_text(document: Document, text: bytes) -> list[Section]:
 
 
 def _count_lines(document: Document, section: Section) -> Counter[bytes]:
-    text = DESTINATION.sub(b"", read_comparable_text(document, section))
+    text = read_comparable_text(document, section)
     return Counter(line for line in text.splitlines() if line.strip())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.diff.changes import DocumentChange, DocumentChangeKind
 from workspace.diff.documents import DocumentComparison, compare_matched_sections
 from workspace.diff.renames import Renames
-from workspace.diff.sections import DESTINATION, have_same_name
+from workspace.diff.sections import have_same_name
 from workspace.document.section_text import read_comparable_text
 from workspace.errors import WorkspaceError
 from workspace.snapshot.snapshot import list_changed_documents
@@ -153,7 +153,7 @@ def _list_added(comparisons: Sequence[DocumentComparison | None]) -> Iterator[_S
 def _group_by_text(sections: Iterator[_SectionOfDocument]) -> dict[bytes, list[_SectionOfDocument]]:
     sections_by_text: dict[bytes, list[_SectionOfDocument]] = {}
     for item in sections:
-        text = DESTINATION.sub(b"", read_comparable_text(item.version.document, item.section))
+        text = read_comparable_text(item.version.document, item.section)
         if text and not item.section.is_preamble:
             sections_by_text.setdefault(text, []).append(item)
     return sections_by_text

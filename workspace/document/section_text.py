@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workspace.document.fields import build_name_pattern
 from workspace.markdown.lines import BLANK
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
+
+DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
+"""A link's destination, which changes when its section moves (CommonMark 0.31 §6.3, §4.7)."""
+
+_DEPENDENCIES = re.compile(rb"%b.*" % build_name_pattern(["depends on"]).encode(), re.IGNORECASE)
 
 
 def read_own_text(document: Document, section: Section) -> bytes:
@@ -24,12 +31,16 @@ def read_full_text(document: Document, section: Section) -> bytes:
 
 
 def read_comparable_text(document: Document, section: Section) -> bytes:
-    """Return a section's own text, or its full text if the own text is empty.
+    """Return a section's own text, or its full text if the own text is empty, without what a move changes."""
+    return remove_moved_parts(read_own_text(document, section) or read_full_text(document, section))
 
-    Lines end with a line feed, because a section takes over the line endings of a document to which it moves.
+
+def remove_moved_parts(text: bytes) -> bytes:
+    """Return a text without what changes if it moves to another document.
+
+    These are its line endings, the destinations of links, and the dependencies of tasks.
     """
-    text = read_own_text(document, section) or read_full_text(document, section)
-    return text.replace(b"\r\n", b"\n")
+    return _DEPENDENCIES.sub(b"", DESTINATION.sub(b"", text.replace(b"\r\n", b"\n")))
 
 
 def compute_digest(document: Document, section: Section) -> bytes | None:

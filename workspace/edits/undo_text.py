@@ -12,8 +12,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.sections import DESTINATION
 from workspace.document.document import Document
+from workspace.document.section_text import DESTINATION
 from workspace.edits.undo_rows import (
     RevertResult,
     RowUnit,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workspace.diff.sections import DESTINATION
 from workspace.document.coverage import COVERS_KEY
 from workspace.document.fields import build_name_pattern
+from workspace.document.section_text import DESTINATION
 from workspace.document.tasks import TASK_FIELDS
 from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES
 

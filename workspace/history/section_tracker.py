@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
-from workspace.document.section_text import read_comparable_text
+from workspace.document.section_text import read_comparable_text, remove_moved_parts
 from workspace.errors import LimitExceeded
 from workspace.snapshot.snapshot import LfsTextMissing, check_lfs_pointer
 
@@ -142,7 +142,11 @@ class SectionTracker:
         }
         if len(other_documents) > _MAX_OTHER_DOCUMENTS:
             return
+        # A search for a line is much faster than the removal of what a move changes.
+        lines = (line for line in text.split(b"\n") if b"](" not in line and b"]: " not in line)
+        unchanged_line = max(lines, key=len, default=b"")
         for path, (before, after) in other_documents.items():
-            data = self._git.blob(after).replace(b"\r\n", b"\n")
-            if text in data and (document := self.document(path, after)) is not None:
+            data = self._git.blob(after)
+            is_candidate = unchanged_line in data and text in remove_moved_parts(data)
+            if is_candidate and (document := self.document(path, after)) is not None:
                 yield (self.document(path, before) if before else None), document

@@ -27,7 +27,7 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def dispatcher(repo: Repo) -> ToolDispatcher:
     workspace = Workspace.open(repo.path, durable=False)
-    return ToolDispatcher(workspace, SearchIndex(workspace), ("planning", "documents"), False)
+    return ToolDispatcher(workspace, SearchIndex(workspace), ("planning", "documents", "tasks"), False)
 
 
 def test_section_is_listed_with_the_later_commits(call_tool: CallTool, repo: Repo) -> None:
@@ -65,6 +65,31 @@ def test_edit_of_the_section_ends_its_drift(call_tool: CallTool, repo: Repo) -> 
     answer = call_tool("view_drift")
     assert answer.data["drift"] == []
     assert "No covered code has changed" in str(answer.data["next_step"])
+
+
+def test_moves_and_tools_for_tasks_do_not_end_the_drift(call_tool: CallTool, repo: Repo) -> None:
+    tasks = "- [ ] Write {#write}\n- [ ] Read [b](b.md) {#read}\n  - Depends on: docs/b.md#check\n"
+    guide = "# B\n\n## Parent {#parent}\n\nText.\n\n- [x] Check {#check}\n"
+    (repo.path / "crlf.md").write_bytes(b"# C\r\n\r\n## Parent {#c}\r\n\r\nText.\r\n")
+    repo.commit({"docs/a.md": f"{build_guide('a')}\n{tasks}", "docs/b.md": guide})
+    repo.commit({"src/a/x.py": "2\n"})
+
+    def count_drifts_after(tool: str, **arguments: object) -> int:
+        for entry in call_tool("view_drift").data["drift"]:
+            call_tool("view_document", file=entry["file"], slug=entry["slug"])
+        assert not call_tool(tool, **arguments).is_error
+        return len(call_tool("view_drift").data["drift"])
+
+    def edit(operation: str, **arguments: object) -> int:
+        return count_drifts_after("edit_document", operation=operation, **arguments)
+
+    assert count_drifts_after("plan_task", file="docs/a.md", slug="write", depends_on=["#read"]) == 1
+    assert count_drifts_after("claim_task", file="docs/a.md", slug="read") == 1
+    assert count_drifts_after("complete_task", file="docs/a.md", slug="read", note="Done") == 1
+    assert edit("move_document", file="docs/b.md", new_path="other/b.md") == 1
+    assert edit("move_document", file="docs/a.md", new_path="a.md") == 1
+    assert edit("move_section", file="a.md", slug="use", to_file="other/b.md", parent_slug="parent") == 1
+    assert edit("move_section", file="other/b.md", slug="use", to_file="crlf.md") == 1
 
 
 def test_path_ref_and_pages_select_sections(call_tool: CallTool, repo: Repo) -> None:
