@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workspace.git.reader import GitReader
-    from workspace.history.drift import Drift, DriftFinder
+    from workspace.history.drift import Drift, DriftFinder, DriftReport
 
 _MAX_LISTED_FILES = 3
 _MAX_READ_CHANGES = 100
@@ -27,12 +27,12 @@ def print_drifts(
     finder: DriftFinder,
     git: GitReader,
     drifts: Sequence[Drift],
-    covered_count: int,
+    report: DriftReport,
     max_commits: int,
     *,
     is_range: bool,
 ) -> None:
-    """Print each section with its later commits; with `is_range`, with the files that changed."""
+    """Print the selected drifts of a report: with the later commits, or with `is_range` with the files."""
     for drift in drifts:
         click.echo(escape_invisible(f"{drift.address}  {drift.title}"))
         if is_range:
@@ -44,10 +44,11 @@ def print_drifts(
             click.echo(escape_invisible(f"  {line}"))
         if len(drift.changes) > max_commits:
             click.echo(f"  and {format_count(len(drift.changes) - max_commits, 'earlier commit')}")
-    if not covered_count:
+    if not report.covered_count:
         click.echo("No section names its code: write a list item `- Covers: src/**` in one.")
     elif not drifts:
-        click.echo(f"No drift in {format_count(covered_count, 'covered section')}.")
+        kind = "" if report.is_complete else "known "
+        click.echo(f"No {kind}drift in {format_count(report.covered_count, 'covered section')}.")
 
 
 def format_markdown(finder: DriftFinder, drifts: Sequence[Drift], *, since: str | None) -> str:

@@ -113,9 +113,7 @@ def command(
     elif markdown:
         click.echo(format_markdown(finder, drifts, since=since), nl=False)
     else:
-        print_drifts(
-            finder, snapshot.git, drifts, report.covered_count, max_commits, is_range=since is not None
-        )
+        print_drifts(finder, snapshot.git, drifts, report, max_commits, is_range=since is not None)
     return Exit.PROBLEMS if report.unreadable_paths else Exit.DONE
 
 

@@ -48,6 +48,15 @@ def test_workspace_without_drift_or_coverage_is_described(repo: Repo, capsys: Ca
     assert capsys.readouterr().out == ""
 
 
+def test_drift_in_a_shallow_clone_is_unknown(repo: Repo, tmp_path: Path, capsys: Capture) -> None:
+    repo.commit({"src/login/a.py": "2\n"})
+    repo.git("clone", "-q", "--depth", "1", f"file://{repo.path}", str(tmp_path / "clone"))
+    assert main(["drift", "-C", str(tmp_path / "clone")]) == 0
+    output = capsys.readouterr()
+    assert output.out == "No known drift in 1 covered section.\n"
+    assert "this clone is shallow" in output.err
+
+
 def test_markdown_of_a_range_lists_files_and_escapes_titles(repo: Repo, capsys: Capture) -> None:
     text = GUIDE.replace("## Login", r"## Log \[in] \*now\*")
     repo.commit({"docs/guide.md": text})
