@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CHECKBOX = re.compile(rb"\[[ xX]\]")
+_DEPENDENCY = re.compile(rb"depends[ \t]+on", re.IGNORECASE)
 _MAX_CACHED_GRAPHS = 8
 _MAX_SEARCHED_TASKS = 100_000
 
@@ -266,6 +267,11 @@ class TaskGraphs:
 def may_have_tasks(data: bytes) -> bool:
     """Return True if a document contains a checkbox, so that it must be parsed."""
     return _CHECKBOX.search(data) is not None
+
+
+def may_have_dependencies(data: bytes) -> bool:
+    """Return True if a document contains the name of the field of dependencies, so that it must be parsed."""
+    return _DEPENDENCY.search(data) is not None
 
 
 def read_tasks(document: Document) -> tuple[TaskEntry, ...]:

@@ -89,7 +89,7 @@ COMMANDS = (
     "doctor",
     "completion",
 )
-"""The commands in the order of the help; `docyard/commands/` has a module with each name."""
+"""The commands in the order of the help; `docyard/commands/` or a folder of it has a module of each name."""
 
 _HISTORY_COMMANDS = ("log", "diff", "blame", "drift")
 """The commands whose modules are in `docyard/commands/history/`."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from workspace.errors import LimitExceeded
 from workspace.git.trees import diff_trees
 from workspace.snapshot.snapshot import DocumentNotFound, LfsTextMissing
-from workspace.task_graph import find_task, list_references
+from workspace.task_graph import find_task, list_references, may_have_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.merge.trees import Merge
     from workspace.snapshot.snapshot import Snapshot
-
-_DEPENDENCY = re.compile(rb"depends[ \t]+on", re.IGNORECASE)
 
 
 def list_broken_dependencies(merge: Merge, commit: str) -> list[str]:
@@ -48,7 +45,7 @@ def _list_unknown_dependencies(snapshot: Snapshot, paths: Iterable[str]) -> set[
 
     unknown: set[tuple[str, str]] = set()
     for path in paths:
-        if path not in snapshot.documents or not _DEPENDENCY.search(snapshot.read(path)):
+        if path not in snapshot.documents or not may_have_dependencies(snapshot.read(path)):
             continue
         document = find_document(path)
         for task in document.all_tasks if document is not None else ():

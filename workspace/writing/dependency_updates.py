@@ -17,7 +17,7 @@ from workspace.errors import LimitExceeded
 from workspace.links.offset_map import OffsetMap
 from workspace.markdown.slugs import UniqueNames
 from workspace.snapshot.snapshot import LfsTextMissing
-from workspace.task_graph import TaskLocation, list_references
+from workspace.task_graph import TaskLocation, list_references, may_have_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
 
 _TASK_ID = re.compile(rb"\[[ xX]\][^\r\n]*\{#")
-_DEPENDENCY = re.compile(rb"depends[ \t]+on", re.IGNORECASE)
 _ENTRY = re.compile(rb"[^,`\s](?:[^,`\r\n]*[^,`\s])?")
 
 
@@ -119,9 +118,9 @@ def _find_dependent_documents(overlay: Overlay, more_paths: Container[str]) -> I
     snapshot = overlay.snapshot
     written_paths = frozenset(overlay.written_paths)
     for path in sorted({*snapshot.documents, *written_paths}):
-        if path in written_paths or _DEPENDENCY.search(snapshot.git.blob(snapshot.documents[path])):
+        if path in written_paths or may_have_dependencies(snapshot.git.blob(snapshot.documents[path])):
             document = _find_document(overlay, path)
-            if document is not None and (path in more_paths or _DEPENDENCY.search(document.data)):
+            if document is not None and (path in more_paths or may_have_dependencies(document.data)):
                 yield document
 
 
@@ -199,7 +198,7 @@ def _may_lose_task(document: Document, offset_map: OffsetMap) -> bool:
         span.old_path == path != span.new_path for span in offset_map.preserved_spans
     )
     if is_moved:
-        return _TASK_ID.search(document.data) is not None or _DEPENDENCY.search(document.data) is not None
+        return _TASK_ID.search(document.data) is not None or may_have_dependencies(document.data)
     return any(
         _TASK_ID.search(document.data, *_find_lines(document.data, start, end))
         for start, end in offset_map.find_edited_spans(document)
