@@ -120,7 +120,7 @@ def test_next_step_without_views_names_the_first_ready_task(repo: Repo) -> None:
     [
         (
             (" until 2099-02-01T12:00Z", " until 2099-01-01T12:00Z"),
-            "; the first claim ends at 2099-01-01T12:00Z",
+            "; the first claim ends at 2099-01-01T12:00:00Z",
         ),
         (("", ""), ""),
     ],
