@@ -246,4 +246,4 @@ def test_unsupported_embedding_is_reported(artifact: Path, key_file: Path, run_s
     (artifact / "metadata.json").write_bytes(new_bytes)
     code, output = run_server("--index", str(artifact), "--read-only", "--key", str(key_file))
     assert code == Exit.DONE
-    assert "docyard searches its text" in output
+    assert "are used only with the same --embedding-provider" in output
