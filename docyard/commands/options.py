@@ -74,6 +74,20 @@ def ref(purpose: str) -> Callable[[F], F]:
     return click.option("--ref", metavar="REF", shell_complete=completion.complete_refs, help=purpose)
 
 
+def limit(items: str, default: int) -> Callable[[F], F]:
+    """Return a decorator that adds `--limit N`: the parameter `limit`, 0 for all.
+
+    `items` is the plural of what is limited.
+    """
+    return click.option(
+        "--limit",
+        type=click.IntRange(0),
+        default=default,
+        show_default=True,
+        help=f"The maximum number of {items}; 0 for all.",
+    )
+
+
 def as_json(command: F) -> F:
     """Add `--json`: the parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print data as JSON.")(command)

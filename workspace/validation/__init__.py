@@ -8,5 +8,5 @@ fixes/           fixes for findings that are safe to apply
 rule.py          rules, their context and their findings
 rules/           the rules, one file each
 run.py           validation runs: documents checked against the enabled rules
-skill_faults.py  why a document of type `skill` is not offered as instructions for a model
+skill_faults.py  the reasons why a document of type `skill` is not offered as instructions
 """

@@ -1,4 +1,4 @@
-"""Why a document of type `skill` is not offered as instructions for a model (`workspace/skills.py`)."""
+"""Reasons why a document of type `skill` is not offered as instructions (`workspace/skills.py`)."""
 
 from __future__ import annotations
 

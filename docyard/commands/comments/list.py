@@ -12,8 +12,6 @@ from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
-_DEFAULT_LIMIT = 50
-
 
 @click.command(name="list", short_help="List open comments, each with where its text is now.")
 @click.argument(
@@ -21,13 +19,7 @@ _DEFAULT_LIMIT = 50
 )
 @click.option("--proposal", "proposal_id", metavar="ID", help="List only the comments of this proposal.")
 @click.option("--resolved", is_flag=True, help="List the resolved comments instead of the open ones.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="The maximum number of comments; 0 for all.",
-)
+@options.limit("comments", 50)
 @options.repository
 @options.branch
 @options.ref("The branch, tag, commit or @{date} at which documents are read. [default: the branch's tip]")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_DEFAULT_LIMIT = 20
 _COMMITS_PER_PAGE = 100
 _MAX_DIFF_CHARS = 10_000_000
 
@@ -50,13 +49,7 @@ class AddressHistory(NamedTuple):
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )
 @click.option("-p", "--diff", "show_diff", is_flag=True, help="Show the diff of each commit.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="The maximum number of commits; 0 for all.",
-)
+@options.limit("commits", 20)
 @options.ref("The branch, tag, commit or @{date} to start at. [default: the branch's tip]")
 @options.repository
 @options.branch

@@ -11,7 +11,6 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
-_DEFAULT_LIMIT = 20
 _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "all")
 
 
@@ -23,13 +22,7 @@ _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed",
     show_default=True,
     help="The state to list; open selects all proposals except merged, closed and gone.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="The maximum number of proposals; 0 for all.",
-)
+@options.limit("proposals", 20)
 @options.repository
 @options.branch
 @options.as_json

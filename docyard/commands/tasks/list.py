@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from workspace.task_graph import TaskEntry, TaskGraph
 
-_DEFAULT_LIMIT = 50
 _MAX_SHOWN_REQUIREMENTS = 3
 
 
@@ -31,13 +30,7 @@ _MAX_SHOWN_REQUIREMENTS = 3
     "--owner", metavar="NAME", help="List only the tasks of this assignee, or claimed by this name."
 )
 @click.option("--type", "document_type", metavar="TYPE", help="List only tasks in documents of this type.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="The maximum number of tasks; 0 for all.",
-)
+@options.limit("tasks", 50)
 @options.repository
 @options.branch
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
