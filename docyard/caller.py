@@ -8,16 +8,36 @@ if TYPE_CHECKING:
     from workspace.policy.tokens import Person
 
 
+READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE = "docs:read", "docs:write", "docs:admin"
+SCOPES = (READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE)
+
+
+class Principal(NamedTuple):
+    """The identity that a request proves, or the address that it comes from.
+
+    `key` is stable: `token:ID`, `user:ISSUER#SUBJECT`, `address:IP`, or `server` for the server's own token.
+    `name` is for people. `organization` is the slug of the organization that issued a token; None if the
+    principal belongs to none. `groups` are names that rules of organizations use.
+    """
+
+    key: str
+    name: str
+    organization: str | None = None
+    groups: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+
+
 class Caller(NamedTuple):
     """The authenticated sender of a request.
 
     `person` is the owner of the named token; None for the server's own token, and if no token is needed.
     `csrf` is the CSRF token in each form of this caller's pages. `may_write` is false if the server is
     read-only. `is_session` separates a browser, which can log out, from a client that sends its token each
-    time.
+    time. `principal` is the identity for rules, limits and records.
     """
 
     person: Person | None
     csrf: str
     may_write: bool
     is_session: bool
+    principal: Principal | None = None

@@ -21,6 +21,7 @@ prompts/          MCP prompts that a user selects in a host
 proposals/        tools that propose changes and review them
 read_context.py   the commit at which a tool reads
 reading/          tools that read files within a budget of tokens
+records/          what a call did, for the records of a server
 redirects.py      redirection of calls with an old address to the current location
 resources/        MCP resources: documents and sections that a host attaches
 returned_diff.py  the diff in the answer of a writing tool

@@ -31,6 +31,9 @@ EXTRAS: Mapping[str, str] = {
     "eval": "the plots of `docyard eval`",
     "local": "search by meaning with a model on this machine",
     "math": "formulas on the page (`--math`)",
+    "parquet": "the export of a server's records as Parquet",
+    "postgres": "the database of a server in PostgreSQL",
+    "server": "servers of organizations (`docyard serve --config`)",
     "tokens": "exact counts of tokens, which are estimated without it",
     "vectors": "fast searches by meaning in more than 200,000 sections",
 }

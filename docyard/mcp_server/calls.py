@@ -6,11 +6,11 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -23,13 +23,14 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from tools.after_commit import add_caveats, build_committed_answer
 from tools.dispatcher import Dispatcher, UnknownTool
+from tools.records.searches import SearchRecord, record_searches
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import record_commits
 from workspace.writing.read_before_write import SeenTexts
 
 if TYPE_CHECKING:
-    from workspace.policy.tokens import Person
+    from docyard.caller import Caller
 
 T = TypeVar("T")
 
@@ -155,16 +156,51 @@ class ServerClosing(Exception):
     """The server is closing, so the result of the running work is no longer needed."""
 
 
+class ToolCall(NamedTuple):
+    """A call of a tool. `caller` is the sender of the HTTP request; None over standard input and output."""
+
+    name: str
+    arguments: Mapping[str, Any] | list[Any]
+    client: str
+    caller: Caller | None
+
+
+class CallOutcome(NamedTuple):
+    """The outcome of a call: "ok" or the code of its error, the commit that it made, and its searches."""
+
+    code: str
+    duration_ms: float
+    commit: str | None
+    searches: Sequence[SearchRecord]
+
+
+class CallObserver(Protocol):
+    """The limits and the records of a server. Both methods are called in a worker thread."""
+
+    def refuse(self, call: ToolCall) -> Answer | None:
+        """Return the answer to a call that exceeds a limit; None if the call may run."""
+
+    def observe(self, call: ToolCall, outcome: CallOutcome) -> None:
+        """Record a call. Never raises, and never waits for a database."""
+
+
 class ToolCalls:
     """The tool calls of one server, run in its workers.
 
     `seen_texts` contains the texts that the client of a stdio server has read; it is None over HTTP.
     """
 
-    def __init__(self, dispatcher: Dispatcher, workers: Workers, seen_texts: SeenTexts | None = None) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        workers: Workers,
+        seen_texts: SeenTexts | None = None,
+        observer: CallObserver | None = None,
+    ) -> None:
         self._dispatcher = dispatcher
         self._workers = workers
         self._seen_texts = seen_texts
+        self._observer = observer
         self._close_event = threading.Event()
 
     @property
@@ -182,23 +218,21 @@ class ToolCalls:
         arguments: Mapping[str, Any] | list[Any],
         client: str,
         reporter: Reporter | None,
-        person: Person | None = None,
+        caller: Caller | None = None,
         max_tokens: int | None = None,
     ) -> dict[str, Any]:
         """Return the result of one call. The call finishes even if the client disconnects.
 
-        `person` is the owner of the request's token, `max_tokens` the limit that its URL names. Raises
+        `caller` is the sender of the request, `max_tokens` the limit that its URL names. Raises
         UnknownTool, WorkRejected. Any other exception is a bug: the result is then an internal error with a
         reference to the log.
         """
+        call = ToolCall(name, arguments, client, caller)
         if reporter is None:
-            result = await self._run_in_worker(
-                partial(self._call_tool, name, arguments, client, None, person, max_tokens)
-            )
+            result = await self._run_in_worker(partial(self._call_tool, call, None, max_tokens))
         else:
             async with _forward_progress(reporter) as progress:
-                run = partial(self._call_tool, name, arguments, client, progress, person, max_tokens)
-                result = await self._run_in_worker(run)
+                result = await self._run_in_worker(partial(self._call_tool, call, progress, max_tokens))
         # Raised here, because a task group would wrap the error in an exception group.
         if isinstance(result, UnknownTool | WorkRejected):
             raise result
@@ -233,38 +267,56 @@ class ToolCalls:
             await anyio.to_thread.run_sync(run)
 
     def _call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | list[Any],
-        client: str,
-        progress: Progress | None,
-        person: Person | None,
-        max_tokens: int | None,
+        self, call: ToolCall, progress: Progress | None, max_tokens: int | None
     ) -> dict[str, Any] | UnknownTool:
-        try:
-            with record_commits() as record:
+        observer = self._observer
+        if observer is None:
+            return self._run_tool(call, progress, max_tokens)[0]
+        refusal = observer.refuse(call)
+        if refusal is not None:
+            return build_result(refusal)
+        start = time.perf_counter()
+        with record_searches() as searches:
+            result, commit = self._run_tool(call, progress, max_tokens)
+        duration_ms = (time.perf_counter() - start) * 1_000
+        observer.observe(call, CallOutcome(_read_outcome(result), duration_ms, commit, searches))
+        return result
+
+    def _run_tool(
+        self, call: ToolCall, progress: Progress | None, max_tokens: int | None
+    ) -> tuple[dict[str, Any] | UnknownTool, str | None]:
+        """Return the result of a call, and the commit that it made."""
+        with record_commits() as record:
+            try:
                 answer = self._dispatcher.call(
-                    name,
-                    arguments,
-                    client=client,
+                    call.name,
+                    call.arguments,
+                    client=call.client,
                     progress=progress,
                     seen_texts=self._seen_texts,
-                    person=person,
+                    person=None if call.caller is None else call.caller.person,
                     max_tokens=max_tokens,
                 )
                 try:
-                    return build_result(answer)
+                    return build_result(answer), record.commit
                 except Exception as error:
                     if record.commit is None:
                         raise
                     partial_answer = build_committed_answer(record, error, self._dispatcher.offers)
-                    return build_result(add_caveats(partial_answer, record))
-        except UnknownTool as error:
-            return error
-        except Exception:
-            reference = secrets.token_hex(4)
-            log.exception("%s failed, reference %s", name, reference)
-            return build_result(build_internal_error(name, reference))
+                    return build_result(add_caveats(partial_answer, record)), record.commit
+            except UnknownTool as error:
+                return error, None
+            except Exception:
+                reference = secrets.token_hex(4)
+                log.exception("%s failed, reference %s", call.name, reference)
+                return build_result(build_internal_error(call.name, reference)), record.commit
+
+
+def _read_outcome(result: dict[str, Any] | UnknownTool) -> str:
+    """Return "ok", or the code of the error in a result."""
+    if isinstance(result, UnknownTool):
+        return "UNKNOWN_TOOL"
+    return str(result["structuredContent"].get("code", "ERROR")) if result["isError"] else "ok"
 
 
 def build_internal_error(name: str, reference: str) -> Answer:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard.mcp_server.arrays import wrap_array
-from docyard.mcp_server.calls import Progress, ToolCalls, Workers
+from docyard.mcp_server.calls import CallObserver, Progress, ToolCalls, Workers
 from docyard.mcp_server.notifications import ListAnnouncers, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
 from docyard.mcp_server.review_page import ReviewPage
@@ -127,11 +127,13 @@ async def serve_http(
     load: Callable[[], object],
     warm: Callable[[Progress], object],
     build_review_url: Callable[[str], str] | None = None,
+    observer: CallObserver | None = None,
 ) -> AsyncIterator[Endpoint]:
     """Yield an endpoint that serves requests. The end of the block waits for running calls.
 
     `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
     `build_review_url` returns the URL of a proposal's page; it is None if users are not asked to open pages.
+    `observer` limits and records calls.
     """
     warm_event = anyio.Event()
 
@@ -142,7 +144,7 @@ async def serve_http(
         announcers.schedule()
 
     async with Workers(_WORKER_COUNT) as workers:
-        calls = ToolCalls(dispatcher, workers)
+        calls = ToolCalls(dispatcher, workers, observer=observer)
         bus = InMemorySubscriptionBus()
         announcers = ListAnnouncers(
             dispatcher,

@@ -32,7 +32,7 @@ from mcp_types import (
 )
 
 from docyard.mcp_server.arrays import unwrap_array
-from docyard.mcp_server.calls import Progress, ToolCalls, Workers, escape_surrogates
+from docyard.mcp_server.calls import CallObserver, Progress, ToolCalls, Workers, escape_surrogates
 from docyard.mcp_server.handlers import FIXED_TTL_MS, LIST_TTL_MS, Completions, Prompts, Resources
 from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ListAnnouncers, ResourceSubscriptions
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from mcp.server.request_state import RequestStateBoundary
 
     from docyard.caller import Caller
-    from workspace.policy.tokens import Person
 
 log = logging.getLogger("docyard")
 
@@ -111,16 +110,17 @@ def build_server(
         has_progress_token = context.meta is not None and "progress_token" in context.meta
         reporter = context.session if has_progress_token else None
         arguments = unwrap_array(params.arguments or {})
-        person = get_person(context)
+        caller = get_caller(context)
         try:
             call = partial(
                 calls.call,
                 params.name,
                 client=read_client_name(context),
-                person=person,
+                caller=caller,
                 max_tokens=read_max_tokens(getattr(context.request, "query_params", {})),
             )
             if review_page is not None and review_page.is_offered(context, params.name):
+                person = None if caller is None else caller.person
                 return await review_page.call(context, params, arguments, person, call, reporter)
             return CallToolResult.model_validate(await call(arguments, reporter=reporter))
         except UnknownTool as error:
@@ -171,8 +171,8 @@ def build_state_boundary() -> RequestStateBoundary:
     from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
     def get_principal(context: Context) -> str | None:
-        person = get_person(context)
-        return None if person is None else person.token
+        caller = get_caller(context)
+        return None if caller is None or caller.person is None else caller.person.token
 
     security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=get_principal)
     return RequestStateBoundary(security, default_audience="docyard")
@@ -218,11 +218,11 @@ def _read_user_agent_product(context: Context) -> str:
     return product[0][:_MAX_CLIENT_NAME_CHARACTERS] if product else ""
 
 
-def get_person(context: Context) -> Person | None:
-    """Return the owner of the named token of an HTTP request; None over standard input and output."""
+def get_caller(context: Context) -> Caller | None:
+    """Return the sender of an HTTP request; None over standard input and output."""
     state = getattr(context.request, "state", None)
     caller: Caller | None = getattr(state, "caller", None)
-    return None if caller is None else caller.person
+    return caller
 
 
 def read_max_tokens(parameters: Mapping[str, str]) -> int | None:
@@ -240,12 +240,13 @@ async def serve_stdio(
     version: str,
     warm: Callable[[Progress], object],
     build_review_url: Callable[[str], str] | None = None,
+    observer: CallObserver | None = None,
 ) -> None:
     """Serve one client over standard input and output until the client closes its end or a signal arrives.
 
     `warm` runs in a thread after the first list of tools, or after a second. It starts when no request is
     open, or when a list of tools waits for it. `build_review_url` returns the URL of a proposal's page; it is
-    None if there are no pages.
+    None if there are no pages. `observer` limits and records calls.
     """
     list_event, start_event, warm_event = anyio.Event(), anyio.Event(), anyio.Event()
 
@@ -282,7 +283,7 @@ async def serve_stdio(
             review_page.stop()
 
     async with Workers(_WORKER_COUNT) as workers:
-        calls = ToolCalls(dispatcher, workers, SeenTexts())
+        calls = ToolCalls(dispatcher, workers, SeenTexts(), observer)
         bus = InMemorySubscriptionBus()
         may_change_prompts = await workers.run(dispatcher.may_change_prompts)
         announcers = ListAnnouncers(dispatcher, workers, bus, polls_prompts=may_change_prompts)
@@ -324,6 +325,15 @@ def run_stdio(
     version: str,
     warm: Callable[[Progress], object],
     build_review_url: Callable[[str], str] | None = None,
+    observer: CallObserver | None = None,
 ) -> None:
     """Run `serve_stdio` from synchronous code."""
-    anyio.run(partial(serve_stdio, dispatcher, version=version, warm=warm, build_review_url=build_review_url))
+    serve = partial(
+        serve_stdio,
+        dispatcher,
+        version=version,
+        warm=warm,
+        build_review_url=build_review_url,
+        observer=observer,
+    )
+    anyio.run(serve)

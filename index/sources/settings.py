@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 import string
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -269,18 +269,23 @@ def read_sources_file(file: Path) -> SourcesFile:
         return SourcesFile.model_validate(table)
     except ValidationError as error:
         text = data.decode("utf-8-sig")
-        mistakes = sorted(_describe_mistakes(error, text), key=lambda item: item.line or 0)
+        mistakes = sorted(
+            describe_mistakes(error, text, _list_setting_names), key=lambda item: item.line or 0
+        )
         raise InvalidSourcesFile(file, mistakes) from error
 
 
-def _describe_mistakes(error: ValidationError, text: str) -> Iterator[Mistake]:
+def describe_mistakes(
+    error: ValidationError, text: str, list_names: Callable[[tuple[str, ...]], list[str]]
+) -> Iterator[Mistake]:
+    """Yield the mistakes of a file. `list_names` returns the settings of the table at a location."""
     for details in error.errors(include_url=False, include_input=False):
         # An error of a key has its name before this mark.
         location = tuple(str(part) for part in details["loc"] if part != "[key]")
         setting = ".".join(location)
         line = find_setting_line(text, location)
         if details["type"] == "extra_forbidden":
-            names = _list_setting_names(location[:-1])
+            names = list_names(location[:-1])
             nearest = find_nearest(location[-1], names)
             fix = (
                 f"Did you mean '{nearest[0]}'?"

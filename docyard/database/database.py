@@ -1,0 +1,193 @@
+"""A database of SQLite or PostgreSQL: transactions, and errors that say what the operator can do.
+
+SQLite is opened with WAL, so that readers and one writer work at the same time, with foreign keys, and with
+transactions that take the writer's lock at their first statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from workspace.errors import WorkspaceError
+
+BUSY_TIMEOUT_S = 5.0
+"""The time for which a writer of SQLite waits for another, and a caller for a free connection."""
+
+_CONNECT_TIMEOUT_S = 3
+_POOL_SIZE = 5
+
+
+class InvalidDatabaseURL(WorkspaceError):
+    """The URL of a database is invalid, or its driver is not installed."""
+
+    code: ClassVar[str] = "INVALID_DATABASE_URL"
+
+
+class DatabaseUnavailable(WorkspaceError):
+    """The database cannot be used now. `reason` is one of down, locked, full, read-only, damaged."""
+
+    code: ClassVar[str] = "DATABASE_UNAVAILABLE"
+
+    def __init__(self, reason: str, message: str, fix: str) -> None:
+        super().__init__(message, fix=fix, reason=reason)
+        self.reason = reason
+
+
+class Database:
+    """A database. Safe to use from threads; a process that is forked must open its own."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Return True for SQLite."""
+        return self._engine.dialect.name == "sqlite"
+
+    @property
+    def description(self) -> str:
+        """The URL without its password, for messages to the operator."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Yield a connection in a transaction that the end of the block commits.
+
+        Raises DatabaseUnavailable. Errors of constraints stay those of SQLAlchemy.
+        """
+        with translate_errors(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """Yield a connection for reading. Raises DatabaseUnavailable."""
+        with translate_errors(), self._engine.connect() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+def open_database(url: str, folder: Path) -> Database:
+    """Return the database at a URL, such as `sqlite:///server.sqlite` or `postgresql://host/name`.
+
+    A relative path of SQLite is one in `folder`. No connection is made yet. Raises InvalidDatabaseURL.
+    """
+    parsed_url = _parse_url(url, folder)
+    try:
+        if parsed_url.get_backend_name() == "sqlite":
+            return Database(_create_sqlite_engine(parsed_url))
+        return Database(
+            create_engine(
+                parsed_url,
+                pool_size=_POOL_SIZE,
+                pool_timeout=BUSY_TIMEOUT_S,
+                pool_pre_ping=True,
+                connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+            )
+        )
+    except ModuleNotFoundError as error:
+        raise InvalidDatabaseURL(
+            f"the driver of the database is not installed ({error.name})",
+            fix="Install it with `pip install 'docyard[postgres]'`.",
+        ) from None
+
+
+def _parse_url(url: str, folder: Path) -> URL:
+    try:
+        parsed_url = make_url(url)
+        backend = parsed_url.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError):  # the URL may contain a password
+        backend = ""
+    if backend not in ("sqlite", "postgresql"):
+        raise InvalidDatabaseURL(
+            "the URL of the database must begin with sqlite:/// or postgresql://",
+            fix="Write sqlite:///server.sqlite, or postgresql://USER@HOST/NAME.",
+        )
+    if backend == "postgresql":
+        return parsed_url.set(drivername="postgresql+psycopg")
+    if not parsed_url.database or parsed_url.database == ":memory:":
+        raise InvalidDatabaseURL(
+            "the URL of the database names no file", fix="Write sqlite:///server.sqlite."
+        )
+    return parsed_url.set(database=str(folder / Path(parsed_url.database).expanduser()))
+
+
+def _create_sqlite_engine(url: URL) -> Engine:
+    engine = create_engine(
+        url,
+        pool_size=_POOL_SIZE,
+        pool_timeout=BUSY_TIMEOUT_S,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: object) -> None:
+        # SQLAlchemy begins the transactions; the driver would begin them at the first write only.
+        connection.isolation_level = None
+        for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=NORMAL"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Raise DatabaseUnavailable for an error that the state of the database causes."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise DatabaseUnavailable(
+            "locked", "all connections to the database are in use", "Try again in a moment."
+        ) from error
+    except DBAPIError as error:
+        code = _read_error_code(error)
+        if isinstance(error, OperationalError | InterfaceError) or code.startswith(_DAMAGE_CODES):
+            raise _describe_failure(error, code) from error
+        raise
+
+
+_DAMAGE_CODES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+def _read_error_code(error: DBAPIError) -> str:
+    """Return the name of SQLite's result code, or the SQLSTATE of PostgreSQL; empty if there is none."""
+    return getattr(error.orig, "sqlite_errorname", "") or getattr(error.orig, "sqlstate", None) or ""
+
+
+def _describe_failure(error: DBAPIError, code: str) -> DatabaseUnavailable:
+    """Return the error for a failure of the driver."""
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or code in ("55P03", "40P01"):
+        return DatabaseUnavailable(
+            "locked", "the database is locked by another process", "Try again in a moment."
+        )
+    if code.startswith("SQLITE_FULL") or code in ("53100", "53200"):
+        return DatabaseUnavailable(
+            "full", "the disk of the database is full", "Free space on the disk of the database."
+        )
+    if code.startswith("SQLITE_READONLY") or code == "25006":
+        return DatabaseUnavailable(
+            "read-only", "the database is read-only", "Make the database and its folder writable."
+        )
+    if code.startswith(_DAMAGE_CODES):
+        return DatabaseUnavailable(
+            "damaged", "the file of the database is damaged", "Restore the database from its backup."
+        )
+    # PostgreSQL's texts name hosts and users.
+    reason = f" ({error.orig})" if code.startswith("SQLITE") else ""
+    return DatabaseUnavailable(
+        "down", f"the database cannot be reached{reason}", "Start the database, or correct its URL."
+    )

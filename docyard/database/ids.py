@@ -1,0 +1,20 @@
+"""Random ids with a prefix for the kind of a row, such as `dsq_4k2m9x0a7bqe`."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+SHORT_ID_CHARACTERS = 8
+LONG_ID_CHARACTERS = 12
+
+
+def create_id(prefix: str, characters: int = SHORT_ID_CHARACTERS) -> str:
+    """Return a new id: the prefix, an underscore, and random digits and lower-case letters."""
+    return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(characters))}"
+
+
+def read_clock_ms() -> int:
+    """Return the current time in milliseconds since 1970 (UTC)."""
+    return time.time_ns() // 1_000_000

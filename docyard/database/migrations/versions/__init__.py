@@ -1,0 +1,4 @@
+"""The versions of the schema, one module each, in the order of their numbers.
+
+v0001_first_tables.py   the first tables
+"""

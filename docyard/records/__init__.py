@@ -1,0 +1,1 @@
+"""The records of searches and calls, and the reports of readers."""

@@ -1,0 +1,1 @@
+"""Metrics and structured logs. Boundary of `prometheus_client`."""
