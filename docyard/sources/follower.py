@@ -1,8 +1,7 @@
-"""Threads that fetch the sources that have a URL, build missing indexes, and read the file again.
+"""Threads that fetch the sources that have a URL, build missing indexes, and read the list of sources again.
 
 One thread fetches the sources whose last fetch failed, so that a remote that does not answer delays no other
-source. SIGHUP requests that the file is read again. An invalid file changes nothing, and its mistakes are
-logged.
+source. SIGHUP requests that the list is read again.
 """
 
 from __future__ import annotations
@@ -11,20 +10,16 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
-from docyard.sources.record import record_applied
-from index.sources.settings import InvalidSourcesFile, read_sources_file
 from index.sources.source import SourceUnavailable
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from index.sources.source import Source
-    from index.sources.sources import Sources
     from workspace.git.remotes.credentials import Access
 
 log = logging.getLogger("docyard")
@@ -38,17 +33,22 @@ _FETCH_THREADS = 3
 class Follower:
     """Follows the sources of a server from `start` to `close`.
 
-    `access` returns the user's credentials and is called for each fetch. `on_change` is called after the file
-    was read again.
+    `access` returns the user's credentials and is called for each fetch. `reload` reads the list of sources
+    again; it is called at SIGHUP, and every `reload_interval_s` seconds if these are given.
     """
 
     def __init__(
-        self, sources: Sources, file: Path, access: Callable[[], Access], on_change: Callable[[], object]
+        self,
+        sources: Iterable[Source],
+        access: Callable[[], Access],
+        reload: Callable[[], object],
+        reload_interval_s: float | None = None,
     ) -> None:
         self._sources = sources
-        self._file = file
         self._access = access
-        self._on_change = on_change
+        self._reload = reload
+        self._max_wait_s = _MAX_WAIT_S if reload_interval_s is None else reload_interval_s
+        self._reloads_regularly = reload_interval_s is not None
         self._work_event = threading.Event()
         self._reload_requested = threading.Event()
         self._close_requested = threading.Event()
@@ -79,7 +79,7 @@ class Follower:
             self._thread.join(_CLOSE_TIMEOUT_S)
 
     def request_reload(self) -> None:
-        """Read the file again soon. May be called from a signal handler."""
+        """Read the list of sources again soon. May be called from a signal handler."""
         self._reload_requested.set()
         self._work_event.set()
 
@@ -90,16 +90,15 @@ class Follower:
         self._work_event.set()
 
     def listen_to_hangup(self) -> None:
-        """Read the file again at each SIGHUP. Must be called in the main thread."""
+        """Read the list of sources again at each SIGHUP. Must be called in the main thread."""
         if hasattr(signal, "SIGHUP"):
             signal.signal(signal.SIGHUP, lambda number, frame: self.request_reload())
 
     def _run(self) -> None:
-        record_applied(self._file, self._sources.file)
         while not self._close_requested.is_set():
             self._work_event.clear()
             try:
-                if self._reload_requested.is_set():
+                if self._reloads_regularly or self._reload_requested.is_set():
                     self._reload_requested.clear()
                     self._reload()
                 for source in self._sources:
@@ -120,7 +119,7 @@ class Follower:
                 for source in self._sources
                 if source.settings.url is not None and source not in self._fetching
             ]
-        return max(0.0, min([_MAX_WAIT_S, *(due - now for due in times)]))
+        return max(0.0, min([self._max_wait_s, *(due - now for due in times)]))
 
     def _compute_due_time(self, source: Source) -> float:
         """Return the time of the next fetch. The caller holds the lock."""
@@ -129,22 +128,6 @@ class Follower:
             return 0.0
         interval_s = source.settings.interval_s
         return last_time + (min(interval_s, _DAMAGE_WAIT_S) if source.is_damaged else interval_s)
-
-    def _reload(self) -> None:
-        try:
-            file = read_sources_file(self._file)
-            old_options = self._sources.file.features, self._sources.file.limits
-            plan = self._sources.replace(file)
-            record_applied(self._file, self._sources.file)
-        except InvalidSourcesFile as error:
-            log.warning("the file of sources is invalid, and the sources stay as they are: %s", error.message)
-            return
-        log.warning(
-            "the file of sources was read again: %s added, %s changed, %s removed%s",
-            *(len(names) for names in plan[:3]),
-            "" if old_options == (file.features, file.limits) else "; other settings have changed",
-        )
-        self._on_change()
 
     def _update(self, source: Source) -> None:
         """Have a source fetched if it is due, and build its index if there is none."""

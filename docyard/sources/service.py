@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from docyard import environment
 from docyard.service import Service
 from docyard.sources.follower import Follower
+from docyard.sources.record import record_applied
 from docyard.sources.report import describe_sources
 from index.sources.settings import (
     InvalidSourcesFile,
@@ -20,6 +22,8 @@ from index.sources.settings import (
 from index.sources.sources import SourceFolders, Sources
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from tools.retrieval.dispatcher import SourcesDispatcher
+
+log = logging.getLogger("docyard")
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
@@ -90,10 +94,16 @@ def build_sources_service(
     """
     sources = create_sources(file, embedding=embedding)
     dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)
-    follower = Follower(sources, file, environment.read_remote_access, lambda: dispatcher.on_list_change())
+
+    def reload() -> None:
+        if _reload_sources(sources, file):
+            dispatcher.on_list_change()
+
+    follower = Follower(sources, environment.read_remote_access, reload)
     follower.listen_to_hangup()
 
     def warm(progress: object) -> None:
+        record_applied(file, sources.file)
         follower.start()
 
     def close() -> None:
@@ -117,3 +127,24 @@ def build_sources_service(
         build_webhook_target=build_webhook_target,
         describe_sources=partial(describe_sources, sources),
     )
+
+
+def _reload_sources(sources: Sources, file: Path) -> bool:
+    """Read the file of sources again; return True if it was applied. The mistakes of a file are logged."""
+    old_file = sources.file
+    try:
+        plan = sources.replace(read_sources_file(file))
+    except InvalidSourcesFile as error:
+        log.warning("the file of sources is invalid, and the sources stay as they are: %s", error.message)
+        return False
+    record_applied(file, sources.file)
+    log.warning(
+        "the file of sources was read again: %s added, %s changed, %s removed%s",
+        *(len(names) for names in plan[:3]),
+        "" if _has_same_options(old_file, sources.file) else "; other settings have changed",
+    )
+    return True
+
+
+def _has_same_options(old: SourcesFile, new: SourcesFile) -> bool:
+    return (old.features, old.limits) == (new.features, new.limits)

@@ -96,7 +96,7 @@ class Source:
     """One source of a server. Safe to use from threads.
 
     `folder` is that of the file of sources, to which paths are relative. `data_folder` has the clones of
-    URLs, and `cache_folder` the indexes. No repository is written.
+    URLs, and `cache_folder` the indexes. No repository is written. `organization` is the id of the owner.
     """
 
     def __init__(
@@ -107,8 +107,10 @@ class Source:
         data_folder: Path,
         cache_folder: Path,
         embedding: EmbeddingOptions = NO_EMBEDDING,
+        organization: str = "",
     ) -> None:
         self.name = name
+        self.organization = organization
         self.settings = settings
         self._folder = folder
         self._cache_folder = cache_folder
@@ -179,7 +181,8 @@ class Source:
         """
         with self.open() as index:
             key = index.workspace.tip(), query, limit
-            page = self._pages.find(key) if not index.has_vectors or search_type == "bm25" else None
+            is_of_words = search_type == "bm25" or (search_type != "vector" and not index.has_vectors)
+            page = self._pages.find(key) if is_of_words else None
             if page is None:
                 page = index.search(query, limit=limit, search_type=search_type, progress=progress)
                 if page.embedding is None and page.commit == key[0] and not page.is_stale:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.cursors import InvalidCursor, StaleCursor, sign_token, verify_token
 from index.matches import Matcher, SearchableText
-from index.sources.settings import ALL_NAMESPACES, Features, SourcesFile
+from index.sources.settings import ALL_NAMESPACES, AnswerLimits, Features, SourcesFile
 from index.sources.source import Source, SourceUnavailable
 from index.storage.keys import load_user_key
 from index.vectors.options import NO_EMBEDDING
@@ -84,15 +84,34 @@ class SourceFolders(NamedTuple):
 
 
 class Sources:
-    """The sources of one server, by namespace, in the order of the file. Safe to use from threads."""
+    """The sources of one server, by namespace, in the order of the file. Safe to use from threads.
+
+    `organization` is the id of their owner; empty if the server has only one. Cursors and handles of one
+    organization are invalid for another.
+    """
 
     def __init__(
-        self, file: SourcesFile, folders: SourceFolders, embedding: EmbeddingOptions = NO_EMBEDDING
+        self,
+        file: SourcesFile,
+        folders: SourceFolders,
+        embedding: EmbeddingOptions = NO_EMBEDDING,
+        organization: str = "",
     ) -> None:
         self._folders = folders
         self._embedding = embedding
+        self._organization = organization
         self._file = file
         self._sources = {name: self._create(name, file) for name in file.sources}
+
+    def restrict(self, names: Collection[str], features: Features, limits: AnswerLimits) -> Sources:
+        """Return a server of some of these sources, which it shares. It does not follow `replace`.
+
+        Names without a source are ignored.
+        """
+        file = SourcesFile(features=features, limits=limits)
+        view = Sources(file, self._folders, self._embedding, self._organization)
+        view._sources = {name: source for name, source in self._sources.items() if name in names}
+        return view
 
     @property
     def file(self) -> SourcesFile:
@@ -166,7 +185,7 @@ class Sources:
             source.close()
 
     def _create(self, name: str, file: SourcesFile) -> Source:
-        return Source(name, file.sources[name], *self._folders, self._embedding)
+        return Source(name, file.sources[name], *self._folders, self._embedding, self._organization)
 
 
 def _list_names(names: Collection[str]) -> str:

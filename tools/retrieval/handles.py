@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _KIND = "walkthrough"
-_VALUE_COUNT = 6
+_VALUE_COUNT = 7
 
 # A longer key is read from the handle's commit instead, so that the handle stays short.
 _MAX_KEY_CHARACTERS = 300
@@ -53,6 +53,7 @@ class Handle:
 
     `walkthrough` is its id, and `number` the number of the step that the caller received last; 0 before the
     first step. `key` is the key of the step's section; None before the first step, and for a very long key.
+    `organization` is the id of the namespace's owner.
     """
 
     namespace: str
@@ -60,6 +61,7 @@ class Handle:
     commit: str | None
     number: int
     key: str | None
+    organization: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ class WalkthroughPosition:
         return self.next_step is None
 
 
-def write_handle(*, namespace: str, walkthrough: Walkthrough, commit: str | None, number: int) -> str:
+def write_handle(
+    *, namespace: str, walkthrough: Walkthrough, commit: str | None, number: int, organization: str = ""
+) -> str:
     """Return the handle for a step of a walkthrough; step 0 is before the first one."""
     from index.cursors import sign_token
     from index.storage.keys import load_user_key
@@ -95,7 +99,8 @@ def write_handle(*, namespace: str, walkthrough: Walkthrough, commit: str | None
     key = walkthrough.steps[number - 1].key if number else None
     if key is not None and len(key) > _MAX_KEY_CHARACTERS:
         key = None
-    return sign_token(load_user_key(), [_KIND, namespace, walkthrough.id, commit, number, key])
+    values = [_KIND, namespace, walkthrough.id, commit, number, key, organization]
+    return sign_token(load_user_key(), values)
 
 
 def read_handle(text: str) -> Handle:

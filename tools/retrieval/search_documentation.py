@@ -199,7 +199,9 @@ class _Search:
         Raises the errors of `Sources.select`, `search_sources` and cursors.
         """
         sources = context.sources.select(request.namespace)
-        digest = compute_arguments_digest(request.query, [source.name for source in sources])
+        digest = compute_arguments_digest(
+            request.query, [(source.organization, source.name) for source in sources]
+        )
         commits_digest, offset = None, 0
         if request.cursor is not None:
             commits_digest, offset = read_sources_cursor(request.cursor, digest)

@@ -85,4 +85,5 @@ def _write_handle(current: CurrentPosition, number: int) -> str:
         walkthrough=position.walkthrough,
         commit=position.snapshot.commit,
         number=number,
+        organization=current.source.organization,
     )

@@ -116,7 +116,8 @@ def find_position(sources: Sources, handle_text: str) -> CurrentPosition:
     Raises InvalidHandle, WalkthroughRemoved, SourceUnavailable.
     """
     handle = read_handle(handle_text)
-    source = next((source for source in sources if source.name == handle.namespace), None)
+    owner = handle.organization, handle.namespace
+    source = next((source for source in sources if (source.organization, source.name) == owner), None)
     if source is None:
         raise InvalidHandle(
             f"the handle names the source '{handle.namespace[:100]}', which this server does not have",

@@ -29,8 +29,8 @@ def guides(tmp_path: Path) -> Repo:
 
 
 @contextmanager
-def start_follower(sources: Sources, sources_file: Path) -> Iterator[Follower]:
-    follower = Follower(sources, sources_file, lambda: Access(token=TOKEN), lambda: None)
+def start_follower(sources: Sources) -> Iterator[Follower]:
+    follower = Follower(sources, lambda: Access(token=TOKEN), lambda: None)
     follower.start()
     try:
         yield follower
@@ -60,7 +60,7 @@ def test_requested_fetch_reads_a_push_before_the_interval(tmp_path: Path, guides
             f'[sources.guides]\nurl = "{url}/guides/.git"\nevery = "1h"\n[sources.b]\nrepo = "api"\n',
         )
         sources = open_test_sources(sources_file)
-        with start_follower(sources, sources_file) as follower:
+        with start_follower(sources) as follower:
             wait_until(lambda: has_hits(sources, "shell"))
             guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
             time.sleep(0.2)
@@ -78,7 +78,7 @@ def test_remote_without_answer_delays_no_other_source(tmp_path: Path, guides: Re
         )
         sources_file = write_sources_file(tmp_path, text)
         sources = open_test_sources(sources_file)
-        with start_follower(sources, sources_file) as follower:
+        with start_follower(sources) as follower:
             wait_until(lambda: has_hits(sources, "shell"))
             guides.commit({"zoo.md": "# Zoo\n\nA zebra.\n"})
             follower.request_fetch(sources.select("guides"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from index.query import EmptyQuery
-from index.service import SearchPage
+from index.service import SearchPage, VectorSearchUnavailable
 from index.sources.settings import read_sources_file
 from index.sources.source import SourceUnavailable
 from index.sources.sources import (
@@ -147,6 +147,12 @@ def test_repeated_question_is_searched_once_for_each_commit(
     repositories[1].commit({"zoo.md": "# Zoo\n\nRetry the zebra.\n"})
     assert any(hit.filepath == "zoo.md" for hit in source.search("retry", 5).hits)
     assert len(searches) == 4
+
+
+def test_search_for_vectors_is_refused_after_the_same_question_by_words(sources: Sources) -> None:
+    assert search_sources(sources.select("tutorials"), "retry", limit=3).hits
+    with pytest.raises(VectorSearchUnavailable):
+        search_sources(sources.select("tutorials"), "retry", limit=3, search_type="vector")
 
 
 def test_word_is_missing_only_if_no_source_contains_it(sources: Sources) -> None:

@@ -96,7 +96,7 @@ def test_handle_of_very_long_path_and_key_is_valid(workspace: Workspace) -> None
 def change_number(text: str) -> str:
     """Return a handle with another step number and the same MAC."""
     key = load_user_key()
-    values = verify_token(key, text, 6)
+    values = verify_token(key, text, 7)
     values[4] = 2
     changed_text = sign_token(key, values)
     changed_data = urlsafe_b64decode(changed_text + "=" * (-len(changed_text) % 4))
@@ -116,8 +116,8 @@ def test_malformed_changed_and_foreign_handles_are_refused(workspace: Workspace)
         text + "A",
         text.swapcase(),
         change_number(text),
-        sign_token(b"another key", ["walkthrough", "tutorials", ID, None, 1, None]),
-        sign_token(key, ["another kind", "tutorials", ID, None, 1, None]),
+        sign_token(b"another key", ["walkthrough", "tutorials", ID, None, 1, None, ""]),
+        sign_token(key, ["another kind", "tutorials", ID, None, 1, None, ""]),
         write_cursor(key, generation="1:0", search_digest="0", offset=10),
         write_list_cursor("a.md", None, []),
     ]
