@@ -32,7 +32,9 @@ from tools.dispatcher import Dispatcher
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The maximum size of the body of a request."""
 
-_WORKER_COUNT = 8
+WORKER_COUNT = 8
+"""The number of tool calls that run at the same time."""
+
 _TOO_LARGE_STATUS = 413
 _EVENT_STREAM = "text/event-stream"
 
@@ -128,12 +130,14 @@ async def serve_http(
     warm: Callable[[Progress], object],
     build_review_url: Callable[[str], str] | None = None,
     observer: CallObserver | None = None,
+    workers: Workers | None = None,
 ) -> AsyncIterator[Endpoint]:
     """Yield an endpoint that serves requests. The end of the block waits for running calls.
 
     `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
     `build_review_url` returns the URL of a proposal's page; it is None if users are not asked to open pages.
-    `observer` limits and records calls.
+    `observer` limits and records calls. `workers` are shared with other endpoints; the endpoint has its own
+    if they are None.
     """
     warm_event = anyio.Event()
 
@@ -143,7 +147,9 @@ async def serve_http(
         warm_event.set()
         announcers.schedule()
 
-    async with Workers(_WORKER_COUNT) as workers:
+    async with AsyncExitStack() as own_resources:
+        if workers is None:
+            workers = await own_resources.enter_async_context(Workers(WORKER_COUNT))
         calls = ToolCalls(dispatcher, workers, observer=observer)
         bus = InMemorySubscriptionBus()
         announcers = ListAnnouncers(

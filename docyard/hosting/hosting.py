@@ -1,0 +1,196 @@
+"""The sources of all organizations, which follow the database, and the view that a caller has of a server.
+
+A view contains only the namespaces that its callers may read. Its dispatcher knows no others, so no answer,
+list, hint or error can depend on them. Sources of two organizations share neither indexes nor clones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from docyard.caller import READ_SCOPE, Principal
+from docyard.database.database import Database, DatabaseUnavailable
+from docyard.identity.rules import Role, find_role
+from docyard.organizations.directory import (
+    EMPTY_DIRECTORY,
+    Directory,
+    OrganizationEntry,
+    ServerEntry,
+    read_directory,
+    read_directory_version,
+)
+from index.sources.source import Source
+from index.sources.sources import SourceFolders, Sources
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
+from tools.retrieval.dispatcher import SourcesDispatcher
+
+log = logging.getLogger("docyard")
+
+
+class ViewKey(NamedTuple):
+    """The identity of a view: callers who may read the same namespaces of a server share one view."""
+
+    server_id: str
+    namespaces: frozenset[str]
+
+
+class View(NamedTuple):
+    """A server, restricted to the namespaces that a caller may read."""
+
+    organization: OrganizationEntry
+    server: ServerEntry
+    namespaces: frozenset[str]
+
+    @property
+    def key(self) -> ViewKey:
+        """The identity of the view."""
+        return ViewKey(self.server.id, self.namespaces)
+
+
+class HostingFolders(NamedTuple):
+    """The folder of the settings, and those in which each organization gets a folder of its own."""
+
+    settings_folder: Path
+    clones_folder: Path
+    indexes_folder: Path
+
+    def select(self, organization_id: str) -> SourceFolders:
+        """Return the folders of an organization."""
+        return SourceFolders(
+            self.settings_folder, self.clones_folder / organization_id, self.indexes_folder / organization_id
+        )
+
+
+class Hosting:
+    """The organizations of a database and their sources. Safe to use from threads; `reload` from one only.
+
+    `on_change` is called with the ids of the changed and removed organizations after a change of the database
+    was applied.
+    """
+
+    def __init__(
+        self, database: Database, folders: HostingFolders, embedding: EmbeddingOptions = NO_EMBEDDING
+    ) -> None:
+        self._database = database
+        self._folders = folders
+        self._embedding = embedding
+        self._directory = EMPTY_DIRECTORY
+        self._sources: Mapping[str, Sources] = {}
+        self._failure: DatabaseUnavailable | None = None
+        self.on_change: Callable[[frozenset[str]], object] = lambda organization_ids: None
+
+    @property
+    def directory(self) -> Directory:
+        """The directory that was read last."""
+        return self._directory
+
+    @property
+    def failure(self) -> DatabaseUnavailable | None:
+        """The reason why the database could not be read at the last attempt; None if it was read."""
+        return self._failure
+
+    @property
+    def is_ready(self) -> bool:
+        """True if a directory was read since the start, also if the database is unavailable now."""
+        return self._directory is not EMPTY_DIRECTORY
+
+    def __iter__(self) -> Iterator[Source]:
+        for sources in tuple(self._sources.values()):
+            yield from sources
+
+    def reload(self) -> None:
+        """Read the directory if it has changed. Without the database, the last directory stays in use."""
+        try:
+            if read_directory_version(self._database) != self._directory.version:
+                self._apply(read_directory(self._database))
+        except DatabaseUnavailable as error:
+            if self._failure is None:
+                log.warning("the organizations cannot be read: %s. %s", error.message, error.fix)
+            self._failure = error
+            return
+        if self._failure is not None:
+            log.warning("the organizations can be read again")
+            self._failure = None
+
+    def find_view(self, organization: str, server: str, principal: Principal | None) -> View | None:
+        """Return the view that a caller has of a server; None if it does not exist for this caller."""
+        found = self._directory.find_server(organization, server)
+        return _build_view(*found, principal) if found is not None else None
+
+    def find_host_view(self, host: str, principal: Principal | None) -> View | None:
+        """Return the view that a caller has of the server with a host; None if it does not exist for them."""
+        found = self._directory.find_host(host)
+        return _build_view(*found, principal) if found is not None else None
+
+    def build_dispatcher(
+        self, view: View, toolsets: tuple[str, ...] | None = None
+    ) -> SourcesDispatcher | None:
+        """Return the tools of a view; None if the view is older than the sources."""
+        server, sources = view.server, self._sources.get(view.organization.id)
+        is_current = self._directory.organizations.get(view.organization.slug) is view.organization
+        if sources is None or not is_current:
+            return None
+        return SourcesDispatcher(sources.restrict(view.namespaces, server.features, server.limits), toolsets)
+
+    def close(self) -> None:
+        """Close the files of all sources."""
+        for sources in self._sources.values():
+            sources.close()
+
+    def _apply(self, directory: Directory) -> None:
+        """Replace the sources that have changed; the others stay open."""
+        old_sources = self._sources
+        new_sources: dict[str, Sources] = {}
+        for organization in directory.organizations.values():
+            sources = old_sources.get(organization.id)
+            if sources is None:
+                folders = self._folders.select(organization.id)
+                sources = Sources(
+                    organization.build_sources_file(), folders, self._embedding, organization.id
+                )
+            else:
+                sources.replace(organization.build_sources_file())
+            new_sources[organization.id] = sources
+        old_organizations = self._directory.organizations
+        # Unchanged entries stay the same objects, so that their views stay current.
+        organizations = {
+            slug: old_entry if (old_entry := old_organizations.get(slug)) == entry else entry
+            for slug, entry in directory.organizations.items()
+        }
+        changed_ids = frozenset(
+            entry.id for slug, entry in old_organizations.items() if organizations.get(slug) is not entry
+        )
+        self._sources = new_sources
+        self._directory = replace(directory, organizations=organizations)
+        self.on_change(changed_ids)
+
+
+def _build_view(
+    organization: OrganizationEntry, server: ServerEntry, principal: Principal | None
+) -> View | None:
+    """Return the view of a caller, or None if the caller may read nothing of the server.
+
+    A server without namespaces exists for the callers to whom a rule of its organization gives a role.
+    """
+    if principal is not None and READ_SCOPE not in principal.scopes:
+        return None
+    groups = select_groups(principal, organization)
+    namespaces = frozenset(
+        name
+        for name in server.namespaces
+        if name in organization.namespaces and find_role(organization.rules, groups, name) > Role.NONE
+    )
+    if not namespaces and (server.namespaces or find_role(organization.rules, groups, "") is Role.NONE):
+        return None
+    return View(organization, server, namespaces)
+
+
+def select_groups(principal: Principal | None, organization: OrganizationEntry) -> frozenset[str]:
+    """Return the groups of a caller that count in an organization: none for a member of another one."""
+    if principal is None or principal.organization not in (None, organization.slug):
+        return frozenset()
+    return principal.groups

@@ -1,0 +1,75 @@
+"""The opened database and sources of a server of organizations, and the threads that follow both."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+
+from docyard import environment
+from docyard.database.database import Database, DatabaseUnavailable, open_database
+from docyard.database.schema import SchemaMismatch, check_schema
+from docyard.hosting.hosting import Hosting, HostingFolders
+from docyard.settings.file import ServerSettings
+from docyard.sources.follower import Follower
+from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
+
+log = logging.getLogger("docyard")
+
+RELOAD_INTERVAL_S = 1.0
+"""The time between two looks for changes of the database."""
+
+
+class OrganizationsService:
+    """The content of a server of organizations, followed from `start` to `close`."""
+
+    def __init__(
+        self, settings: ServerSettings, folder: Path, embedding: EmbeddingOptions = NO_EMBEDDING
+    ) -> None:
+        from platformdirs import user_cache_path, user_data_path
+
+        self.settings = settings
+        self.database: Database = open_database(settings.database.url, folder)
+        folders = HostingFolders(
+            folder,
+            user_data_path("docyard", appauthor=False) / "organizations",
+            user_cache_path("docyard", appauthor=False) / "organizations",
+        )
+        self.hosting = Hosting(self.database, folders, embedding)
+        self._is_schema_checked = False
+        self._follower = Follower(
+            self.hosting, environment.read_remote_access, self._reload, RELOAD_INTERVAL_S
+        )
+
+    def start(self) -> None:
+        """Read the organizations, and follow them and their sources.
+
+        An unavailable database is waited for while the server runs. Raises SchemaMismatch. Must be called in
+        the main thread, because it listens to SIGHUP.
+        """
+        self._check_schema()
+        self.hosting.reload()
+        self._follower.listen_to_hangup()
+        self._follower.start()
+
+    def _reload(self) -> None:
+        """Read the organizations if they have changed. The state of the database is logged by `Hosting`."""
+        try:
+            self._check_schema()
+        except SchemaMismatch as error:  # the database was unavailable at the start
+            log.error("the organizations cannot be read: %s. %s", error.message, error.fix)
+            return
+        self.hosting.reload()
+
+    def _check_schema(self) -> None:
+        """Check the schema once, when the database is available. Raises SchemaMismatch."""
+        if not self._is_schema_checked:
+            with suppress(DatabaseUnavailable):
+                check_schema(self.database)
+                self._is_schema_checked = True
+
+    def close(self) -> None:
+        """Stop following, and close the sources and the database."""
+        self._follower.close()
+        self.hosting.close()
+        self.database.close()

@@ -1,0 +1,148 @@
+"""The MCP endpoints of a server of organizations: one for each view, started at its first request.
+
+An endpoint knows only the namespaces of its view. It ends when its organization changes, or when many other
+views were used since; running requests are completed first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from docyard import __version__
+from docyard.hosting.hosting import Hosting, View, ViewKey
+from docyard.mcp_server.calls import CallObserver, Workers
+from docyard.mcp_server.http import WORKER_COUNT, Endpoint, serve_http
+
+MAX_ENDPOINTS = 200
+"""The number of endpoints that run at the same time; beyond it the least recently used one ends."""
+
+_DRAIN_TIMEOUT_S = 30.0
+
+
+@dataclass(eq=False, slots=True)
+class _RunningEndpoint:
+    """One endpoint, the number of its running requests, and the event that ends it."""
+
+    view: View
+    endpoint: Endpoint
+    request_count: int = 0
+    end_event: anyio.Event = field(default_factory=anyio.Event)
+    idle_event: anyio.Event = field(default_factory=anyio.Event)
+
+    def begin_end(self) -> None:
+        """End the streams of the endpoint, and the endpoint after its running requests."""
+        self.end_event.set()
+        self.endpoint.close()
+        if self.request_count == 0:
+            self.idle_event.set()
+
+
+class Endpoints:
+    """The running endpoints: `async with endpoints.run(): ...`. Use them only on one event loop.
+
+    `build_observer` returns the limits and records of a view, or None.
+    """
+
+    def __init__(
+        self,
+        hosting: Hosting,
+        toolsets: tuple[str, ...] | None = None,
+        build_observer: Callable[[View], CallObserver | None] = lambda view: None,
+    ) -> None:
+        self._hosting = hosting
+        self._toolsets = toolsets
+        self._build_observer = build_observer
+        self._running: OrderedDict[ViewKey, _RunningEndpoint] = OrderedDict()
+        self._start_lock = anyio.Lock()
+        self._tasks: TaskGroup | None = None
+        self._workers: Workers | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve endpoints until the end of the block, which waits for running calls."""
+        async with Workers(WORKER_COUNT) as self._workers, anyio.create_task_group() as self._tasks:
+            token = anyio.lowlevel.current_token()
+
+            def end_changed(organization_ids: frozenset[str]) -> None:
+                anyio.from_thread.run_sync(self._end_organizations, organization_ids, token=token)
+
+            self._hosting.on_change = end_changed
+            try:
+                yield
+            finally:
+                self._hosting.on_change = lambda organization_ids: None
+                self.close()
+                self._tasks.cancel_scope.cancel()
+
+    def close(self) -> None:
+        """End all streams and endpoints."""
+        while self._running:
+            self._running.popitem()[1].begin_end()
+
+    @asynccontextmanager
+    async def use(self, view: View) -> AsyncIterator[Endpoint | None]:
+        """Yield the endpoint of a view for one request; None if the view has changed in the meantime."""
+        running = await self._find_or_start(view)
+        if running is None:
+            yield None
+            return
+        running.request_count += 1
+        try:
+            yield running.endpoint
+        finally:
+            running.request_count -= 1
+            if running.request_count == 0 and running.end_event.is_set():
+                running.idle_event.set()
+
+    async def _find_or_start(self, view: View) -> _RunningEndpoint | None:
+        running = self._find(view)
+        if running is not None:
+            return running
+        async with self._start_lock:
+            if (running := self._find(view)) is not None:
+                return running
+            assert self._tasks is not None
+            started: _RunningEndpoint | None = await self._tasks.start(self._run_endpoint, view)
+            if started is not None:
+                self._running[view.key] = started
+                while len(self._running) > MAX_ENDPOINTS:
+                    self._running.popitem(last=False)[1].begin_end()
+            return started
+
+    def _find(self, view: View) -> _RunningEndpoint | None:
+        running = self._running.get(view.key)
+        if running is None or running.view.organization is not view.organization:
+            return None
+        self._running.move_to_end(view.key)
+        return running
+
+    async def _run_endpoint(self, view: View, *, task_status: TaskStatus[_RunningEndpoint | None]) -> None:
+        dispatcher = self._hosting.build_dispatcher(view, self._toolsets)
+        if dispatcher is None:
+            task_status.started(None)
+            return
+        async with serve_http(
+            dispatcher,
+            version=__version__,
+            load=lambda: None,
+            warm=lambda progress: None,
+            observer=self._build_observer(view),
+            workers=self._workers,
+        ) as endpoint:
+            running = _RunningEndpoint(view, endpoint)
+            task_status.started(running)
+            await running.end_event.wait()
+            with anyio.move_on_after(_DRAIN_TIMEOUT_S):
+                await running.idle_event.wait()
+
+    def _end_organizations(self, organization_ids: Collection[str]) -> None:
+        for key, running in tuple(self._running.items()):
+            if running.view.organization.id in organization_ids:
+                del self._running[key]
+                running.begin_end()

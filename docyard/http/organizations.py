@@ -1,0 +1,85 @@
+"""The MCP endpoint of a server of organizations: the caller's view of the server that a request names.
+
+A server is found by its path `/o/ORGANIZATION/SERVER/mcp`, else by the host name of the request. A server
+that the caller may not read is answered like one that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from docyard.hosting.hosting import Hosting, View
+from docyard.http.endpoints import Endpoints
+from docyard.http.host_origin import parse_authority
+from docyard.http.refusals import build_refusal
+from docyard.http.server_paths import read_server_address
+
+if TYPE_CHECKING:
+    from docyard.caller import Caller, Principal
+
+_MAX_ATTEMPTS = 3  # a view can change between its choice and its use
+
+
+class OrganizationsEndpoint:
+    """The application at `/mcp`. `challenge` returns the response to a caller without a token."""
+
+    def __init__(
+        self, hosting: Hosting, endpoints: Endpoints, challenge: Callable[[Scope], Response]
+    ) -> None:
+        self._hosting = hosting
+        self._endpoints = endpoints
+        self._challenge = challenge
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for _ in range(_MAX_ATTEMPTS):
+            view = self._find_view(scope)
+            if view is None:
+                break
+            async with self._endpoints.use(view) as endpoint:
+                if endpoint is not None:
+                    await endpoint(scope, receive, send)
+                    return
+        await self._refuse(scope)(scope, receive, send)
+
+    def _find_view(self, scope: Scope) -> View | None:
+        principal = _read_principal(scope)
+        address = read_server_address(scope)
+        if address is not None:
+            return self._hosting.find_view(*address, principal)
+        return self._hosting.find_host_view(read_host(scope), principal)
+
+    def _refuse(self, scope: Scope) -> Response:
+        if not self._hosting.is_ready:
+            return build_refusal(
+                scope, 503, "the server is starting", "Try again in a moment.", {"Retry-After": "2"}
+            )
+        if not _is_authenticated(scope):
+            return self._challenge(scope)
+        return build_refusal(
+            scope, 404, "no server has this address", "Use the address that its administrator gave you."
+        )
+
+
+def read_host(scope: Scope) -> str:
+    """Return the host of a request as servers store it: in lower case, without the port of HTTP or HTTPS."""
+    authority = parse_authority(Headers(scope=scope).get("host", ""))
+    if authority is None:
+        return ""
+    is_default = authority.port in (None, 80, 443)
+    return authority.host if is_default else f"{authority.host}:{authority.port}"
+
+
+def _read_principal(scope: Scope) -> Principal | None:
+    caller: Caller | None = scope.get("state", {}).get("caller")
+    return caller.principal if caller is not None else None
+
+
+def _is_authenticated(scope: Scope) -> bool:
+    """Return True if the request proves an identity; an address is none."""
+    principal = _read_principal(scope)
+    return principal is not None and not principal.key.startswith("address:")

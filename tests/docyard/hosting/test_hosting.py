@@ -1,0 +1,168 @@
+"""The views that callers have of servers, and the sources behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, insert, update
+
+from docyard.caller import WRITE_SCOPE
+from docyard.database.database import Database, DatabaseUnavailable
+from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS
+from docyard.hosting.hosting import Hosting
+from tests.databases import *  # noqa: F403
+from tests.organizations import build_member, create_two_organizations, mark_change, open_hosting
+
+
+@pytest.fixture
+def hosting(database: Database, tmp_path: Path) -> Iterator[Hosting]:
+    create_two_organizations(database, tmp_path)
+    hosting = open_hosting(database, tmp_path)
+    yield hosting
+    hosting.close()
+
+
+def find_names(hosting: Hosting, organization: str, server: str, *member: object) -> set[str] | None:
+    principal = build_member(*member) if member else None  # type: ignore[arg-type]
+    view = hosting.find_view(organization, server, principal)
+    return None if view is None else set(view.namespaces)
+
+
+def test_everyone_reads_what_a_rule_gives_to_everyone(hosting: Hosting) -> None:
+    assert find_names(hosting, "acme", "docs") == {"api", "guides"}
+    assert find_names(hosting, "acme", "team") == {"api", "guides"}
+    assert find_names(hosting, "globex", "docs") is None
+
+
+def test_member_reads_what_a_group_gives(hosting: Hosting) -> None:
+    assert find_names(hosting, "acme", "team", "acme", "staff") == {"api", "guides", "internal-notes"}
+    assert find_names(hosting, "globex", "docs", "globex", "staff") == {"api"}
+
+
+def test_member_of_another_organization_is_like_everyone(hosting: Hosting) -> None:
+    assert find_names(hosting, "acme", "team", "globex", "staff") == {"api", "guides"}
+    assert find_names(hosting, "globex", "docs", "acme", "staff") is None
+
+
+def test_unknown_server_is_like_one_that_may_not_be_read(hosting: Hosting) -> None:
+    assert find_names(hosting, "globex", "unknown", "acme", "staff") is None
+    assert find_names(hosting, "unknown", "docs", "acme", "staff") is None
+
+
+def test_token_without_the_scope_for_reading_reads_nothing(hosting: Hosting) -> None:
+    principal = build_member("acme", "staff", scopes=(WRITE_SCOPE,))
+    assert hosting.find_view("acme", "docs", principal) is None
+
+
+def test_server_without_namespaces_offers_no_searches(hosting: Hosting) -> None:
+    """Compare with the integration test of the design of `search_documentation`."""
+    view = hosting.find_view("acme", "empty", build_member("acme", "staff"))
+    assert view is not None
+    dispatcher = hosting.build_dispatcher(view)
+    assert dispatcher is not None
+    assert "search_documentation" not in dispatcher.tool_names()
+    view = hosting.find_view("acme", "docs", build_member("acme", "staff"))
+    assert view is not None
+    dispatcher = hosting.build_dispatcher(view)
+    assert dispatcher is not None
+    assert "search_documentation" in dispatcher.tool_names()
+    assert hosting.find_view("acme", "empty", None) is None
+
+
+def test_host_finds_the_server(hosting: Hosting) -> None:
+    view = hosting.find_host_view("docs.acme.example", None)
+    assert view is not None
+    assert view.server.slug == "docs"
+    assert hosting.find_host_view("docs.globex.example", None) is None
+    assert hosting.find_host_view("other.example", None) is None
+
+
+def test_dispatcher_of_a_view_knows_its_namespaces_only(hosting: Hosting) -> None:
+    view = hosting.find_view("acme", "docs", None)
+    assert view is not None
+    dispatcher = hosting.build_dispatcher(view)
+    assert dispatcher is not None
+    answer = dispatcher.call("list_documentation_sources", {}, client="test")
+    assert [entry["name"] for entry in answer.data["namespaces"]] == ["api", "guides"]
+    answer = dispatcher.call(
+        "search_documentation", {"query": "cursor", "namespace": "internal-notes"}, client="test"
+    )
+    assert answer.data["code"] == "NAMESPACE_NOT_FOUND"
+    assert "internal" not in str({**answer.data, "error": "", "example": ""})
+
+
+def test_change_of_the_database_is_followed(hosting: Hosting, database: Database) -> None:
+    changed_ids: list[frozenset[str]] = []
+    hosting.on_change = changed_ids.append
+    old_view = hosting.find_view("acme", "docs", None)
+    globex = hosting.directory.organizations["globex"]
+    with database.begin() as connection:
+        connection.execute(delete(ASSOCIATIONS).where(ASSOCIATIONS.c.namespace_id == "ns_acme_guides"))
+    mark_change(database)
+    hosting.reload()
+    assert find_names(hosting, "acme", "docs") == {"api"}
+    assert changed_ids == [frozenset({"org_acme"})]
+    assert hosting.directory.organizations["globex"] is globex
+    assert old_view is not None
+    assert hosting.build_dispatcher(old_view) is None
+
+
+def test_unchanged_namespace_stays_open_and_a_changed_one_does_not(
+    hosting: Hosting, database: Database
+) -> None:
+    old_sources = {(source.organization, source.name): source for source in hosting}
+    with database.begin() as connection:
+        connection.execute(
+            update(NAMESPACES).where(NAMESPACES.c.id == "ns_acme_api").values(settings={"repo": "acme/api"})
+        )
+    mark_change(database)
+    hosting.reload()
+    new_sources = {(source.organization, source.name): source for source in hosting}
+    changed = {key for key, source in new_sources.items() if source is not old_sources[key]}
+    assert changed == {("org_acme", "api")}
+
+
+def test_removed_organization_and_rule_close_the_server(hosting: Hosting, database: Database) -> None:
+    with database.begin() as connection:
+        connection.execute(delete(GROUP_RULES).where(GROUP_RULES.c.group_name == "*"))
+        connection.execute(delete(ORGANIZATIONS).where(ORGANIZATIONS.c.slug == "globex"))
+        connection.execute(
+            insert(GROUP_RULES).values(
+                organization_id="org_acme", group_name="staff", namespace_prefix="internal-", role="none"
+            )
+        )
+    mark_change(database)
+    hosting.reload()
+    assert find_names(hosting, "acme", "docs") is None
+    assert find_names(hosting, "globex", "docs", "globex", "staff") is None
+    assert find_names(hosting, "acme", "team", "acme", "staff") == {"api", "guides"}
+
+
+def test_organizations_share_no_index(hosting: Hosting) -> None:
+    for organization in ("acme", "globex"):
+        view = hosting.find_view(organization, "docs", build_member(organization, "staff"))
+        assert view is not None
+        dispatcher = hosting.build_dispatcher(view)
+        assert dispatcher is not None
+        assert not dispatcher.call(
+            "search_documentation", {"query": "cursor", "namespace": "api"}, client="test"
+        ).is_error
+    folders = {source._cache_folder.name for source in hosting}
+    assert folders == {"org_acme", "org_globex"}
+
+
+def test_unavailable_database_keeps_the_last_directory(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(database: Database) -> int:
+        raise DatabaseUnavailable("down", "the database cannot be reached", "Start it.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("docyard.hosting.hosting.read_directory_version", fail)
+        hosting.reload()
+        assert hosting.failure is not None
+        assert find_names(hosting, "acme", "docs") == {"api", "guides"}
+    hosting.reload()
+    assert hosting.failure is None
