@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
@@ -62,11 +62,32 @@ def parse_port(text: str) -> int | None:
     return int(text) if int(text) <= 65_535 else None
 
 
-class AllowedHosts:
-    """The host names and ports that requests may name."""
+def allow_default_ports(authority: Authority, port: int) -> Iterator[tuple[str, int]]:
+    """Yield a host name with its port; without one, with those of HTTP and HTTPS and that of the server."""
+    for allowed_port in (80, 443, port) if authority.port is None else (authority.port,):
+        yield authority.host, allowed_port
 
-    def __init__(self, names: Iterable[tuple[str, int]]) -> None:
+
+class AllowedHosts:
+    """The host names and ports that requests may name.
+
+    `get_more` returns further ones, which can change.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[tuple[str, int]],
+        get_more: Callable[[], Collection[tuple[str, int]]] = frozenset,
+    ) -> None:
         self._names = frozenset(names)
+        self._get_more = get_more
+
+    def extend(self, get_more: Callable[[], Collection[tuple[str, int]]]) -> AllowedHosts:
+        """Return these names with further ones that can change."""
+        return AllowedHosts(self._names, get_more)
+
+    def _allows(self, name: tuple[str, int]) -> bool:
+        return name in self._names or name in self._get_more()
 
     def allows_host(self, header: str) -> bool:
         """Return True if a Host header names this server; without a port it names port 80 or 443."""
@@ -74,7 +95,7 @@ class AllowedHosts:
         if authority is None:
             return False
         ports = _DEFAULT_PORTS.values() if authority.port is None else (authority.port,)
-        return any((authority.host, port) in self._names for port in ports)
+        return any(self._allows((authority.host, port)) for port in ports)
 
     def allows_origin(self, header: str, *, requires_https: bool = False) -> bool:
         """Return True if an Origin header names this server's pages; `requires_https` excludes HTTP."""
@@ -87,7 +108,7 @@ class AllowedHosts:
             or (requires_https and scheme != "https")
         ):
             return False
-        return (authority.host, authority.port or _DEFAULT_PORTS[scheme]) in self._names
+        return self._allows((authority.host, authority.port or _DEFAULT_PORTS[scheme]))
 
 
 def _parse_name(text: str) -> str | None:

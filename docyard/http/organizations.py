@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from docyard.hosting.hosting import Hosting, View
 from docyard.http.endpoints import Endpoints
-from docyard.http.host_origin import parse_authority
+from docyard.http.host_origin import allow_default_ports, parse_authority
 from docyard.http.refusals import build_refusal
 from docyard.http.server_paths import read_server_address
 
@@ -29,10 +29,11 @@ class OrganizationsEndpoint:
     """The application at `/mcp`. `challenge` returns the response to a caller without a token."""
 
     def __init__(
-        self, hosting: Hosting, endpoints: Endpoints, challenge: Callable[[Scope], Response]
+        self, hosting: Hosting, endpoints: Endpoints, port: int, challenge: Callable[[Scope], Response]
     ) -> None:
         self._hosting = hosting
         self._endpoints = endpoints
+        self._port = port
         self._challenge = challenge
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,7 +52,7 @@ class OrganizationsEndpoint:
         address = read_server_address(scope)
         if address is not None:
             return self._hosting.find_view(*address, principal)
-        return self._hosting.find_host_view(read_host(scope), principal)
+        return self._hosting.find_host_view(read_host(scope, self._port), principal)
 
     def _refuse(self, scope: Scope) -> Response:
         if not self._hosting.is_ready:
@@ -65,13 +66,24 @@ class OrganizationsEndpoint:
         )
 
 
-def read_host(scope: Scope) -> str:
-    """Return the host of a request as servers store it: in lower case, without the port of HTTP or HTTPS."""
+def read_host(scope: Scope, port: int) -> str:
+    """Return the host of a request to a port, as servers store it: without a default port."""
     authority = parse_authority(Headers(scope=scope).get("host", ""))
     if authority is None:
         return ""
-    is_default = authority.port in (None, 80, 443)
+    is_default = authority.port in (None, 80, 443, port)
     return authority.host if is_default else f"{authority.host}:{authority.port}"
+
+
+def list_hosts(hosting: Hosting, port: int) -> frozenset[tuple[str, int]]:
+    """Return the host names of all servers, with the ports that requests may name."""
+    authorities = (parse_authority(host) for host in hosting.directory.hosts)
+    return frozenset(
+        name
+        for authority in authorities
+        if authority is not None
+        for name in allow_default_ports(authority, port)
+    )
 
 
 def _read_principal(scope: Scope) -> Principal | None:

@@ -13,7 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from docyard.http.host_origin import LOOPBACK_NAMES, AllowedHosts, Authority, parse_authority, parse_port
+from docyard.http.host_origin import (
+    LOOPBACK_NAMES,
+    AllowedHosts,
+    Authority,
+    allow_default_ports,
+    parse_authority,
+    parse_port,
+)
 from docyard.terminal.credentials import read_secret
 from docyard.terminal.exits import CommandError
 from workspace.errors import WorkspaceError
@@ -182,11 +189,8 @@ class HttpSettings(NamedTuple):
         names = {(host, port) for host in LOOPBACK_NAMES if self._accepts_loopback}
         if self.address.is_loopback:
             names.add((self.address.url_host, port))
-        for host, allowed_port in self.allowed_names:
-            names.update(
-                (host, name_port)
-                for name_port in ((80, 443, port) if allowed_port is None else (allowed_port,))
-            )
+        for authority in self.allowed_names:
+            names.update(allow_default_ports(authority, port))
         return AllowedHosts(names)
 
     def build_url(self, port: int) -> str:
