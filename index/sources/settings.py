@@ -63,6 +63,7 @@ _PREFIX_PATTERN = re.compile(r"(?:[a-z][a-z0-9_]{0,15})?")
 _LOCATION_NAMES = ("repo", "artifact", "url")
 _KEY_LINE = re.compile(r"""\s*(?P<key>[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')\s*(?:=|\.)""")
 _TABLE_LINE = re.compile(r"\s*\[{1,2}(?P<name>[^\]\n]+)\]{1,2}\s*(?:#.*)?")
+_MODEL_MESSAGE = re.compile(r"a valid (?:dictionary or instance of \w+|dictionary)")
 _MAX_FILE_BYTES = 4_000_000
 
 
@@ -133,7 +134,8 @@ def _check_permalink(template: str) -> str:
     return template
 
 
-def _check_line(text: str) -> str:
+def check_line(text: str) -> str:
+    """Return a text as one line. Raises ValueError if it contains invisible characters."""
     line = " ".join(text.split())
     if not line.isprintable():
         raise ValueError("must contain visible characters only")
@@ -162,7 +164,7 @@ class SourceSettings(_Settings):
     url: Annotated[str, Field(max_length=2_000), AfterValidator(_check_url)] | None = None
     ref: Annotated[str | None, Field(min_length=1, max_length=1_000), AfterValidator(_resolve_head)] = None
     folder: Folder = ""
-    description: Annotated[str, Field(max_length=500), AfterValidator(_check_line)] = ""
+    description: Annotated[str, Field(max_length=500), AfterValidator(check_line)] = ""
     permalink: Annotated[str, Field(max_length=2_000), AfterValidator(_check_permalink)] | None = None
     every: Annotated[int, BeforeValidator(parse_interval)] | None = None
     key: _Path | None = None
@@ -236,12 +238,16 @@ def _check_names(sources: dict[str, Any]) -> dict[str, Any]:
     return sources
 
 
+SourceTables = Annotated[
+    dict[Annotated[str, AfterValidator(_check_name)], SourceSettings], BeforeValidator(_check_names)
+]
+"""The settings of sources by their names, which do not differ in case alone."""
+
+
 class SourcesFile(_Settings):
     """The content of the file. An empty file has no sources."""
 
-    sources: Annotated[
-        dict[Annotated[str, AfterValidator(_check_name)], SourceSettings], BeforeValidator(_check_names)
-    ] = {}
+    sources: SourceTables = {}
     features: Features = Features()
     limits: AnswerLimits = AnswerLimits()
     embedding: EmbeddingSettings | None = None
@@ -295,7 +301,7 @@ def describe_mistakes(
             yield Mistake(line, setting, f"there is no setting '{setting[:200]}'", fix)
             continue
         reason = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        reason = reason.replace("a valid dictionary or instance of SourceSettings", "a table")
+        reason = _MODEL_MESSAGE.sub("a table", reason)
         yield Mistake(line, setting, f"{setting[:200]}: {reason}", f"Correct {setting[:200] or 'the file'}.")
 
 
@@ -334,7 +340,10 @@ def _contains(lines: Sequence[str], location: Sequence[str]) -> bool:
     except tomllib.TOMLDecodeError:
         return False
     for part in location:
-        if not isinstance(table, dict) or part not in table:
+        if isinstance(table, list) and part.isdigit() and int(part) < len(table):
+            table = table[int(part)]
+        elif isinstance(table, dict) and part in table:
+            table = table[part]
+        else:
             return False
-        table = table[part]
     return True

@@ -41,16 +41,16 @@ def read_bytes(git: GitReader, blob: str) -> bytes:
     return bytes(MAX_FILE_BYTES + 1) if data is None else data
 
 
-def load_toml(data: bytes) -> dict[str, object]:
+def load_toml(data: bytes, max_bytes: int = MAX_FILE_BYTES) -> dict[str, object]:
     """Return the tables of a file.
 
-    Raises InvalidToml for a file that is over 64 KiB, nested too deeply, not UTF-8 or not TOML, and for a
-    number with too many digits.
+    Raises InvalidToml for a file that is over `max_bytes`, nested too deeply, not UTF-8 or not TOML, and for
+    a number with too many digits.
     """
     import tomllib  # imported late, because most workspaces have no such file
 
-    if len(data) > MAX_FILE_BYTES:
-        raise InvalidToml("is over 64 KiB", "Shorten it and commit it.")
+    if len(data) > max_bytes:
+        raise InvalidToml(f"is over {max_bytes // 1024} KiB", "Shorten it and commit it.")
     if DEEP_KEY.search(data):
         raise InvalidToml("is nested too deeply", "Keep its values flat.")
     try:
