@@ -52,6 +52,11 @@ class ObjectKey(NamedTuple):
     name: str = ""
 
     @property
+    def sort_key(self) -> tuple[str, int, str]:
+        """The organization comes before its servers, namespaces and rules."""
+        return self.organization, list(Kind).index(self.kind), self.name
+
+    @property
     def label(self) -> str:
         """The kind and the name, for messages."""
         return f"{self.kind} '{(self.name or self.organization)[:100]}'"
@@ -190,7 +195,7 @@ def list_objects(table: OrganizationsTable) -> dict[ObjectKey, dict[str, Any]]:
 def build_tables(state: State) -> dict[str, Any]:
     """Return a state as nested tables, as in a file, in the order of the names."""
     organizations: dict[str, Any] = {}
-    for key in sorted(state):
+    for key in sorted(state, key=lambda key: key.sort_key):
         fields = dict(state[key])
         organization = organizations.setdefault(key.organization, {})
         if key.kind is Kind.ORGANIZATION:

@@ -35,9 +35,8 @@ class Change(NamedTuple):
 
     @property
     def field_names(self) -> list[str]:
-        """The names of the fields that differ."""
-        names = dict.fromkeys((*self.old, *self.new))
-        return [name for name in names if self.old.get(name) != self.new.get(name)]
+        """The sorted names of the fields that differ."""
+        return [name for name in sorted({*self.old, *self.new}) if self.old.get(name) != self.new.get(name)]
 
 
 class Plan(NamedTuple):
@@ -51,7 +50,7 @@ class Plan(NamedTuple):
 def diff_states(old: State, new: State) -> Plan:
     """Return the changes from one state to another, sorted by key."""
     changes = []
-    for key in sorted({*old, *new}):
+    for key in sorted({*old, *new}, key=lambda key: key.sort_key):
         if key not in old:
             changes.append(Change(Action.ADD, key, {}, new[key]))
         elif key not in new:

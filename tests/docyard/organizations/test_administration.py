@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.database.database import Database
-from docyard.organizations.administration import ChangeConflict
+from docyard.organizations.administration import Administration, ChangeConflict
 from docyard.organizations.audit import list_audit_entries, verify_audit_log
 from docyard.organizations.authority import NotPermitted, Places
 from docyard.organizations.file import InvalidOrganizations
@@ -24,6 +24,7 @@ from tests.docyard.organizations.organizations import (
     rule,
     server,
 )
+from tests.loops import loop_over
 
 PLACES = Places(Path("/srv"))
 
@@ -62,7 +63,12 @@ def test_default_replaces_a_field_that_is_none(database: Database) -> None:
     assert operator.change(server("docs"), {"host": None}) is None
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def operator(database: Database) -> Administration:
+    return add_two_organizations(database)
+
+
+@loop_over(
     ("key", "fields", "field"),
     [
         (ObjectKey("Acme!"), {}, "Acme!"),
@@ -87,9 +93,8 @@ def test_default_replaces_a_field_that_is_none(database: Database) -> None:
     ],
 )
 def test_invalid_fields_are_refused_and_nothing_is_written(
-    database: Database, key: ObjectKey, fields: dict[str, object], field: str
+    operator: Administration, key: ObjectKey, fields: dict[str, object], field: str
 ) -> None:
-    operator = add_two_organizations(database)
     state = operator.read_state()
     with pytest.raises(InvalidOrganizations) as raised:
         operator.add(key, fields)
