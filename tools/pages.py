@@ -25,7 +25,12 @@ _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 _MAX_MEASUREMENTS = 12
 _MIN_FILLED_SHARE = 0.98
 _MAX_TITLE_CHARACTERS = 300
-_MIN_CACHED_CHARACTERS = 4_000
+_MIN_DIVIDED_CHARACTERS = 1_000
+_MAX_CACHED_CHARACTERS = 1_000
+_LINE_END = "\\n"  # in JSON
+_LINE_END_TOKENS = 2
+_FIELD_END = '","'
+_FIELD_END_TOKENS = 3
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TREE_CHARACTERS = 16  # of a tree's id in a cursor
 
@@ -65,18 +70,31 @@ def count_fitting_characters(text: str, offset: int, tokens: int) -> int:
 
 
 def measure_text(text: str) -> int:
-    """Return an upper bound of the tokens of a text."""
+    """Return an upper bound of the tokens of a text, which may be JSON.
+
+    The bound of a text is at most the sum of the bounds of its parts. Those of lines and fields are cached,
+    because an answer is measured with texts of several sizes.
+    """
     from workspace.texts.token_bound import count_tokens_at_most
 
-    return _measure_long_text(text) if len(text) >= _MIN_CACHED_CHARACTERS else count_tokens_at_most(text)
+    if len(text) < _MIN_DIVIDED_CHARACTERS:
+        return count_tokens_at_most(text)
+    lines = text.split(_LINE_END)
+    size = _LINE_END_TOKENS * (len(lines) - 1)
+    for line in lines:
+        parts = line.split(_FIELD_END)
+        size += _FIELD_END_TOKENS * (len(parts) - 1)
+        for part in parts:
+            is_short = len(part) <= _MAX_CACHED_CHARACTERS
+            size += _measure_short_part(part) if is_short else count_tokens_at_most(part)
+    return size
 
 
-@lru_cache(maxsize=8)
-def _measure_long_text(text: str) -> int:
-    """Return the bound of a text, which is cached because an answer is measured several times."""
+@lru_cache(maxsize=4096)
+def _measure_short_part(part: str) -> int:
     from workspace.texts.token_bound import count_tokens_at_most
 
-    return count_tokens_at_most(text)
+    return count_tokens_at_most(part)
 
 
 def measure_tokens(data: object) -> int:

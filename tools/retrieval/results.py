@@ -7,12 +7,10 @@ even short contents do not fit, the page ends earlier, with a cursor.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
-from itertools import takewhile
-from operator import itemgetter
+from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.matches import Matcher, SearchableText
@@ -80,14 +78,26 @@ BuildAnswer = Callable[[list["Data"], Detail], "Data"]
 def build_results(page: SourcesPage, *, includes_content: bool, includes_namespace: bool) -> list[Result]:
     """Return the results of a page, with their contents and namespaces if they are wanted."""
     matcher = Matcher(page.terms) if includes_content else None
+    remote_urls = {source: source.remote_url for source in {hit.source for hit in page.hits}}
     return [
-        _build_result(source_hit, page, matcher, includes_namespace=includes_namespace)
+        _build_result(
+            source_hit,
+            page,
+            matcher,
+            remote_url=remote_urls[source_hit.source],
+            includes_namespace=includes_namespace,
+        )
         for source_hit in page.hits
     ]
 
 
 def _build_result(
-    source_hit: SourceHit, page: SourcesPage, matcher: Matcher | None, *, includes_namespace: bool
+    source_hit: SourceHit,
+    page: SourcesPage,
+    matcher: Matcher | None,
+    *,
+    remote_url: str | None,
+    includes_namespace: bool,
 ) -> Result:
     """Return a result; with a matcher, its content."""
     source, hit = source_hit.source, source_hit.hit
@@ -102,7 +112,7 @@ def _build_result(
         "relevance_score": round(source_hit.score, 6),
         "title": hit.title,
         "summary": shorten_summary(hit.snippet),
-        "url": format_permalink(position, settings.permalink, source.remote_url),
+        "url": format_permalink(position, settings.permalink, remote_url),
         "chunk_index": hit.position,
         "address": hit.address,
         "blob": hit.blob,
@@ -254,14 +264,25 @@ def find_best_start(content: str, matches: Sequence[tuple[int, frozenset[str]]],
     counts = Counter(term for _, terms in matches for term in terms)
     # `cut_text` may leave out the last quarter of the part, to end it between blocks.
     sure_size = max(size * 3 // 4, 1)
-
-    def measure(start: int) -> float:
-        first = bisect_left(matches, start, key=itemgetter(0))
-        matches_in_part = takewhile(lambda match: match[0] < start + sure_size, matches[first:])
-        return sum(1 / counts[term] for term in set().union(*(terms for _, terms in matches_in_part)))
-
     starts = [max(content.rfind("\n", 0, offset) + 1, offset - sure_size // 2) for offset, _ in matches]
-    best_start = max((0, *dict.fromkeys(starts)), key=measure)
+    part_counts = dict.fromkeys(counts, 0)  # of the terms in the part, which moves from start to start
+    best_start, best_weight = 0, 0.0
+    first = end = 0
+    for start in (0, *starts):
+        has_new_term = False
+        while end < len(matches) and matches[end][0] < start + sure_size:
+            for term in matches[end][1]:
+                has_new_term |= not part_counts[term]
+                part_counts[term] += 1
+            end += 1
+        while first < end and matches[first][0] < start:
+            for term in matches[first][1]:
+                part_counts[term] -= 1
+            first += 1
+        if has_new_term:
+            weight = fsum(1 / counts[term] for term, count in part_counts.items() if count)
+            if weight > best_weight:
+                best_start, best_weight = start, weight
     # A part that would reach beyond the end begins earlier.
     earliest_line = content.find("\n", max(len(content) - size - 1, 0)) + 1
     return min(best_start, earliest_line) if earliest_line else best_start

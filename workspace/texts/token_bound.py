@@ -48,35 +48,15 @@ _PIECE = re.compile(
     r"|[0-9]{1,2}|[\r\n]{1,4}|[ \t]{1,16}|-{1,16}|={1,16}|\*{1,16}|#{1,16}|_{1,16}|\.{1,16}"
     r"|[\u0370-\u06ff]{1,2}|[^\x00-\x7f]|[^\w\s]|\S|\s"
 )
-# A token ends where white space begins, so a text has as many tokens as its words, each with the white space
-# before it. Words repeat, and the counts of short ones are cached: a search measures its answer several times.
-_WORD = re.compile(r"\s*\S+|\s+")
-_MAX_CACHED_CHARACTERS = 40
-_MAX_CACHED_WORDS = 50_000
 _LATER_SCRIPT = re.compile("[\u0700-\U0010ffff]")
 _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
-
-
-class _WordCounts(dict[str, int]):
-    """The tokens of each word, which are counted when a short word is first read."""
-
-    def __missing__(self, word: str) -> int:
-        count = len(_PIECE.findall(word))
-        if len(word) <= _MAX_CACHED_CHARACTERS:
-            if len(self) >= _MAX_CACHED_WORDS:
-                self.clear()
-            self[word] = count
-        return count
-
-
-_word_counts = _WordCounts()
 
 
 def count_tokens_at_most(text: str) -> int:
     """Return an upper bound of the number of tokens of a text; docs/reading.md states its accuracy."""
     byte_count = len(text.encode("utf-8", "surrogatepass"))
     # A character of a later script counts twice, a supplementary one three times.
-    count = sum(map(_word_counts.__getitem__, _WORD.findall(text)))
+    count = len(_PIECE.findall(text))
     if byte_count > len(text):
         count += len(_LATER_SCRIPT.findall(text)) + len(_SUPPLEMENTARY.findall(text))
     return min(count, byte_count)

@@ -7,18 +7,15 @@ from __future__ import annotations
 import base64
 import json
 import random
-import re
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
 from tests.loops import loop_over
 from tests.workspace.texts.test_tokens import SENTENCES_BY_LANGUAGE
-from workspace.texts import token_bound
-from workspace.texts.token_bound import _PIECE, count_tokens_at_most
+from workspace.texts.token_bound import count_tokens_at_most
 
 ROOT = Path(__file__).resolve().parents[3]
 count_o200k, count_cl100k = openai.o200k_base().count, openai.cl100k_base().count
@@ -87,17 +84,3 @@ def test_bound_of_a_text_is_at_most_the_sum_of_its_parts(first: str, second: str
 @loop_over("text", ["", "\ud800", "\x00", "é"])
 def test_short_text_has_a_bound(text: str) -> None:
     assert count_tokens_at_most(text) <= 3 * len(text)
-
-
-@given(st.text(st.sampled_from("aB9 \t\n\r\x0b\u00a0-=.\\é日")))
-def test_a_text_has_as_many_tokens_as_its_words(text: str) -> None:
-    ascii_only = re.sub("[^\x00-\x7f]", "x", text)
-    for _ in range(2):  # without and with cached counts
-        assert count_tokens_at_most(ascii_only) == min(len(_PIECE.findall(ascii_only)), len(ascii_only))
-
-
-def test_the_cache_of_words_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_bound, "_MAX_CACHED_WORDS", 3)
-    text = " ".join(map(str, range(100_000, 100_010)))
-    assert count_tokens_at_most(text) == len(_PIECE.findall(text))
-    assert len(token_bound._word_counts) <= 3
