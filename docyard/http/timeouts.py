@@ -1,19 +1,23 @@
 """Request timeouts and a connection cap (slow-loris protection).
 
 Without timeouts, a client that only connects, or sends a request byte by byte, would keep a connection open
-for ever. Such a client needs no token, and a process can open few files. A response that has begun is not
-interrupted.
+for ever. Such a client needs no token, and a process can open few files. A response that has begun is
+interrupted only if the client does not read it, or has vanished. Its stream of events then ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import suppress
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 600  # most systems limit a process to about a thousand open files
 BACKLOG = 100  # connections that the system queues
+_KEEPALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""The seconds and the count of the probes that find a vanished client, by their names in `socket`."""
 
 
 class TimeoutH11Protocol(H11Protocol):
@@ -25,15 +29,18 @@ class TimeoutH11Protocol(H11Protocol):
     header_timeout_s = 20.0
     body_timeout_s = 120.0  # 4 MiB over a slow connection
     drain_timeout_s = 5.0  # after the response, the client must send the rest of the body within this time
+    read_timeout_s = 30.0  # while 64 KiB of a response wait, the client must read most of them within this time
     max_connections = MAX_CONNECTIONS
 
     _state: object = None
     _timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
     _idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._idle_since = self.loop.time()
+        _enable_keepalive(transport)
         self._close_excess_connection()
         self._update_timer()
 
@@ -41,8 +48,18 @@ class TimeoutH11Protocol(H11Protocol):
         super().data_received(data)
         self._update_timer()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # `close` would wait for the client to read.
+        self._write_timer = self.loop.call_later(self.read_timeout_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._cancel_write_timer()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timer()
+        self._cancel_write_timer()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
@@ -83,6 +100,11 @@ class TimeoutH11Protocol(H11Protocol):
             self._timer.cancel()
             self._timer = None
 
+    def _cancel_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
     def _close_excess_connection(self) -> None:
         if len(self.connections) <= self.max_connections:
             return
@@ -96,3 +118,15 @@ class TimeoutH11Protocol(H11Protocol):
         ]
         if len(open_connections) > self.max_connections and idle_connections:
             min(idle_connections, key=lambda connection: connection._idle_since).transport.abort()
+
+
+def _enable_keepalive(transport: asyncio.Transport) -> None:
+    """Have the system close the connection of a client that has vanished, also if nothing is sent."""
+    connection = transport.get_extra_info("socket")
+    if connection is None:
+        return
+    with suppress(OSError):  # the client has disconnected already
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE_OPTIONS.items():
+            if hasattr(socket, name):  # each system has its own options
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -30,13 +31,34 @@ class SmallCapProtocol(TimeoutH11Protocol):
 async def serve_protocol(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
     """Start a server with a protocol, and yield its port.
 
-    `/read` reads the whole body. `/held` responds only when the server stops.
+    `/read` reads the whole body. `/held` responds only when the server stops. `/stream` sends until the client
+    has disconnected, and then sets the event in `protocol.stream_end`.
     """
     release = asyncio.Event()
+
+    async def stream(receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        is_connected = True
+
+        async def wait_for_disconnect() -> None:
+            nonlocal is_connected
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            is_connected = False
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait_for_disconnect)
+            while is_connected:
+                await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
+                await anyio.sleep(0)
+        protocol.stream_end.set()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         while scope["path"] == "/read" and (await receive()).get("more_body"):
             pass
+        if scope["path"] == "/stream":
+            await stream(receive, send)
+            return
         if scope["path"] == "/held":
             await release.wait()
         await PlainTextResponse("here")(scope, receive, send)
@@ -59,7 +81,8 @@ def anyio_backend() -> str:
 
 def shorten_timeouts(*attributes: str) -> type[TimeoutH11Protocol]:
     """Return a protocol class with a short timeout for each attribute in `attributes`."""
-    return type("ShortTimeoutProtocol", (TimeoutH11Protocol,), dict.fromkeys(attributes, SHORT_TIMEOUT_S))
+    values = {"stream_end": asyncio.Event(), **dict.fromkeys(attributes, SHORT_TIMEOUT_S)}
+    return type("ShortTimeoutProtocol", (TimeoutH11Protocol,), values)
 
 
 @pytest.mark.anyio
@@ -82,6 +105,34 @@ async def test_connection_of_stalled_request_is_closed(
         with anyio.fail_after(TIMEOUT_S):
             response = await reader.read()
             assert response.removeprefix(b"HTTP/1.1 ")[:3] == status
+        writer.close()
+
+
+@pytest.mark.anyio
+async def test_stream_that_is_not_read_ends() -> None:
+    protocol = shorten_timeouts("read_timeout_s")
+    state = ServerState()
+    async with serve_protocol(protocol, state) as port:
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.send(b"GET /stream HTTP/1.1\r\nHost: here\r\n\r\n")
+            with anyio.fail_after(TIMEOUT_S):
+                await protocol.stream_end.wait()  # type: ignore[attr-defined]
+        assert not state.connections
+
+
+@pytest.mark.anyio
+async def test_stream_that_is_read_slowly_continues() -> None:
+    protocol = shorten_timeouts()
+    protocol.read_timeout_s = 0.2
+    async with serve_protocol(protocol, ServerState()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1_000)
+        writer.write(b"GET /stream HTTP/1.1\r\nHost: here\r\n\r\n")
+        end_time = anyio.current_time() + 0.5
+        with anyio.fail_after(TIMEOUT_S):
+            while anyio.current_time() < end_time:
+                assert await reader.read(1_000_000)
+                await asyncio.sleep(0.001)
+        assert not protocol.stream_end.is_set()  # type: ignore[attr-defined]
         writer.close()
 
 

@@ -35,6 +35,8 @@ async def test_protocol_has_the_attributes_that_docyard_uses() -> None:
         (H11Protocol.connection_made, ["self", "transport"]),
         (H11Protocol.data_received, ["self", "data"]),
         (H11Protocol.connection_lost, ["self", "exc"]),
+        (H11Protocol.pause_writing, ["self"]),
+        (H11Protocol.resume_writing, ["self"]),
         (H11Protocol.on_response_complete, ["self"]),
         (uvicorn.Server.startup, ["self", "sockets"]),
         (uvicorn.Server.shutdown, ["self", "sockets"]),
