@@ -70,6 +70,8 @@ class Dispatcher(Protocol):
 
     def tool_names(self) -> frozenset[str]: ...
 
+    def find_tool(self, name: str) -> Tool | None: ...
+
     def context(self, client: str = "") -> Context: ...
 
     def list_prompts(self) -> OfferedPrompts[Any]: ...
@@ -195,9 +197,7 @@ class ToolDispatcher:
         `seen_texts` contains the texts that the client has read; the texts of this answer are added. `person`
         is the owner of the call's token. `max_tokens` is the limit that the request's URL names.
         """
-        if name not in self._tools:
-            self._offer_review_tools(self._select_described_index())
-        tool = self._tools.get(name)
+        tool = self.find_tool(name)
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
@@ -237,6 +237,12 @@ class ToolDispatcher:
     def tool_names(self) -> frozenset[str]:
         """Return the names of the tools that are offered."""
         return frozenset(self._tools)
+
+    def find_tool(self, name: str) -> Tool | None:
+        """Return the offered tool of a name; None if there is none."""
+        if name not in self._tools:
+            self._offer_review_tools(self._select_described_index())
+        return self._tools.get(name)
 
     def context(self, client: str = "") -> Context:
         """Return the context of a request that is not a tool call: the current workspace and index.

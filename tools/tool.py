@@ -41,7 +41,7 @@ class Tool:
     `schema` completes the input schema from the workspace; `lists_taxonomy` is True if it needs the index.
     `rename_parameters` returns the names of parameters whose own names are keys of the taxonomy.
     `build_error_fields` returns extra fields that a contract requires of an error; `error_text` returns its
-    text.
+    text. `searches` is True if a call answers questions from the index, which servers limit and record.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Tool:
     usage: Callable[[CallArguments], Mapping[str, object]]
     example: Callable[[CallArguments], dict[str, Any]]
     writes: bool = False
+    searches: bool = False
     destructive: bool = False
     idempotent: bool = True
     schema: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 
 class Section(BaseModel):
@@ -114,8 +114,25 @@ class LimitsSection(Section):
     calls_per_minute: Rate | None = None
     writes_per_minute: Rate | None = None
     organization_searches_per_minute: Rate | None = None
+    organization_calls_per_minute: Rate | None = None
+    organization_writes_per_minute: Rate | None = None
     namespace_searches_per_minute: Rate | None = None
+    namespace_calls_per_minute: Rate | None = None
+    namespace_writes_per_minute: Rate | None = None
     calls_in_flight: Rate | None = None
+    organization_calls_in_flight: Rate | None = None
+    requests_per_minute: Rate | None = None
+
+    @model_validator(mode="after")
+    def _check_organization_limits(self) -> LimitsSection:
+        for name in ("searches_per_minute", "calls_per_minute", "writes_per_minute", "calls_in_flight"):
+            own, shared = getattr(self, name), getattr(self, f"organization_{name}")
+            if own is not None and shared is not None and shared < own:
+                raise ValueError(
+                    f"organization_{name} ({shared:,}) must be at least {name} ({own:,}): all callers of "
+                    "an organization share it"
+                )
+        return self
 
 
 class TelemetrySection(Section):

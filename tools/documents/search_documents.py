@@ -139,4 +139,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    searches=True,
 )

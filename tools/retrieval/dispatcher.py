@@ -102,6 +102,12 @@ class SourcesDispatcher:
         """Return the names of the tools that are offered, with their prefix."""
         return frozenset(self._prefix + name for name in self._select_tools())
 
+    def find_tool(self, name: str) -> Tool | None:
+        """Return the offered tool of a name, which has the prefix; None if there is none."""
+        if not name.startswith(self._prefix):
+            return None
+        return self._select_tools().get(name.removeprefix(self._prefix))
+
     def context(self, client: str = "") -> Context:
         """Raise NoResources: a server of sources has no resources."""
         raise NoResources
@@ -132,7 +138,7 @@ class SourcesDispatcher:
 
         Other exceptions are bugs.
         """
-        tool = self._select_tools().get(name.removeprefix(self._prefix)) if self.offers(name) else None
+        tool = self.find_tool(name)
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self.tool_names()))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}

@@ -182,5 +182,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    searches=True,
     schema=complete_search_schema,
 )

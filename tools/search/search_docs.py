@@ -227,6 +227,7 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
+    searches=True,
     schema=_add_taxonomy,
     lists_taxonomy=True,
     rename_parameters=_find_renamed_parameters,
