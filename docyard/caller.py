@@ -41,3 +41,21 @@ class Caller(NamedTuple):
     may_write: bool
     is_session: bool
     principal: Principal | None = None
+
+
+_SERVER_KEY = "server"
+
+
+def is_operator(caller: Caller | None) -> bool:
+    """Return True if a caller operates the server: by its token, or as an administrator of no organization.
+
+    An administrator of an organization does not see the state of the server, which others share.
+    """
+    if caller is None:
+        return False
+    principal = caller.principal
+    if principal is None:
+        return caller.person is None
+    return principal.key == _SERVER_KEY or (
+        principal.organization is None and ADMIN_SCOPE in principal.scopes
+    )

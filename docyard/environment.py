@@ -148,6 +148,14 @@ def _find_ssh_keys(home: Path) -> tuple[Path, ...]:
     return tuple(file for file in key_files if file.is_file())
 
 
+def set_metrics_folder(folder: Path) -> None:
+    """Make this process, and the workers that it starts, write their metrics to files in a folder.
+
+    Call this before `docyard.telemetry.metrics` is imported. The folder must be empty at the start.
+    """
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+
+
 def is_completion_request() -> bool:
     """Return True if a shell started this process to complete a word."""
     return COMPLETION in os.environ

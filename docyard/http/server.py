@@ -28,9 +28,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard import __version__, environment
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
+from docyard.http.health import Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
-from docyard.http.readiness import build_readiness_route
+from docyard.http.operations import Operations
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
@@ -145,13 +146,15 @@ class ShutdownMiddleware:
 class AppComponents(NamedTuple):
     """The components of an application: pages, people's tokens, the MCP endpoint, and further routes.
 
-    `site` is None if the server has no pages, because it serves many sources.
+    `site` is None if the server has no pages, because it serves many sources. `operations` has the state of
+    the server, its metrics and its limits by address.
     """
 
     site: Site | None
     people: Tokens | None
     open_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]]
     routes: Sequence[BaseRoute] = ()
+    operations: Operations = Operations()
 
 
 def build_app(
@@ -190,7 +193,8 @@ def build_app(
     listeners: list[Callable[[], object]] = [mcp_endpoint.close]
     if components.site is not None:
         listeners.append(components.site.close)
-    shutdown = ShutdownMiddleware(SafeHeaders(host_check), listeners)
+    app = SafeHeaders(components.operations.wrap(host_check, is_proxied=is_proxied))
+    shutdown = ShutdownMiddleware(app, listeners)
     inner_app.state.stop_event = shutdown.stop_event
     return shutdown
 
@@ -228,6 +232,7 @@ def _build_routes(
         Route(MCP_PATH, mcp_endpoint),
         *build_login_routes(authentication),
         *components.routes,
+        *components.operations.build_routes(),
         *(build_routes(components.site) if components.site is not None else ()),
     ]
 
@@ -351,10 +356,9 @@ def start_server(
             if service.may_write
             else None,
         )
-        routes = _build_webhooks(service)
-        if service.describe_sources is not None:
-            routes.append(build_readiness_route(service.describe_sources))
-        app = build_app(AppComponents(site, tokens, endpoint, routes), settings, port)
+        operations = Operations(_build_readiness(service))
+        components = AppComponents(site, tokens, endpoint, _build_webhooks(service), operations)
+        app = build_app(components, settings, port)
         run_app(app, sockets, partial(_print_url, settings.build_url(port)))
     finally:
         for listening_socket in sockets:
@@ -367,6 +371,12 @@ def _load_index_and_pages(service: Service) -> None:
     from docyard.web.templates import warm_pages
 
     warm_pages()
+
+
+def _build_readiness(service: Service) -> Readiness:
+    """Return the readiness of a service; one without sources is ready when it listens."""
+    describe = service.describe_sources
+    return Readiness({} if describe is None else {"sources": lambda: describe_sources(describe())})
 
 
 def _build_webhooks(service: Service) -> list[Route]:

@@ -65,7 +65,7 @@ class Buckets:
             empty = [
                 EmptyBucket(position, _compute_wait_s(charge, missing))
                 for position, (charge, missing) in enumerate(zip(charges, levels, strict=True))
-                if _find_lacking_units(charge, missing) > 0
+                if _compute_shortage(charge, missing) > 0
             ]
             if empty:
                 return max(empty, key=lambda item: item.retry_after_s)
@@ -91,11 +91,11 @@ class Buckets:
         return max(0, level.missing - max(0, now - level.time_ns) * charge.rate)
 
 
-def _find_lacking_units(charge: Charge, missing: int) -> int:
+def _compute_shortage(charge: Charge, missing: int) -> int:
     """Return the units by which a bucket is too empty for a charge; not positive if it can pay."""
     return min(charge.cost, charge.rate) * _UNITS + missing - charge.rate * _UNITS
 
 
 def _compute_wait_s(charge: Charge, missing: int) -> int:
-    lacking = _find_lacking_units(charge, missing)
-    return max(1, -(-lacking // (charge.rate * _NANOSECONDS)))
+    shortage = _compute_shortage(charge, missing)
+    return max(1, -(-shortage // (charge.rate * _NANOSECONDS)))

@@ -9,6 +9,7 @@ This file imports nothing: a server needs no client, and importing the SDK takes
     http.py           MCP over HTTP at one address
     input.py          lines from standard input, and errors for invalid lines
     instructions.py   the instructions in the handshake
+    metrics_observer.py  the observer that counts calls in the metrics
     notifications.py  notifications about changed tools and resources
     requests.py       requests other than tool calls
     review_page.py    requests to a user to open the page of a proposal, and the wait for a decision

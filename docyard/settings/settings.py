@@ -136,8 +136,10 @@ class LimitsSection(Section):
 
 
 class TelemetrySection(Section):
-    """Metrics and logs."""
+    """Metrics and logs. `log_content` keeps texts in messages, which may be content of documents."""
 
     metrics: bool = False
+    access_log: bool = False
+    log_content: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "warning"

@@ -1,1 +1,6 @@
-"""Metrics and structured logs. Boundary of `prometheus_client`."""
+"""Metrics and structured logs. Boundary of `prometheus_client`.
+
+metrics.py       the metrics of a server, of one process or of several workers
+logs.py          logs as JSON or text, without content
+request_ids.py   the id of the current request
+"""

@@ -133,7 +133,8 @@ async def test_proxy_passes_on_notifications_at_once(server: HttpServer, tmp_pat
 def test_proxy_passes_on_host_token_and_readiness(server: HttpServer, tmp_path: Path, proxy: str) -> None:
     with run_proxy(proxy, server, tmp_path) as url:
         host, token = {"Host": PUBLIC_HOST}, {"Authorization": f"Bearer {server.token}"}
-        assert httpx2.get(f"{url}/readyz", headers=host | token).json()["ready"]
-        assert httpx2.get(f"{url}/readyz", headers=host).status_code == 401
+        assert len(httpx2.get(f"{url}/readyz", headers=host | token).json()["sources"]) == 2
+        assert httpx2.get(f"{url}/readyz", headers=host).json() == {"ready": True, "status": "ok"}
+        assert httpx2.get(f"{url}/metrics", headers=host).status_code == 401
         foreign_host_response = httpx2.get(f"{url}/readyz", headers={"Host": "evil.example"} | token)
         assert "sources" not in foreign_host_response.text

@@ -228,8 +228,9 @@ def test_sources_file_is_read_again_after_sighup(
 
 def test_readiness_names_each_source(tmp_path: Path, home: Path, repositories: tuple[Repo, Repo]) -> None:
     sources_file = write_sources_file(tmp_path)
-    with serve_over_http(home, "--sources", sources_file, "--no-token") as server:
-        response = server.send_raw_request("GET /readyz HTTP/1.1", f"Host: {server.host}:{server.port}")
+    with serve_over_http(home, "--sources", sources_file) as server:
+        headers = (f"Host: {server.host}:{server.port}", f"Authorization: Bearer {server.token}")
+        response = server.send_raw_request("GET /readyz HTTP/1.1", *headers)
         assert response.startswith("HTTP/1.1 200")
         body = json.loads(response.partition("\r\n\r\n")[2])
         assert [(source["name"], source["available"]) for source in body["sources"]] == [
@@ -238,7 +239,8 @@ def test_readiness_names_each_source(tmp_path: Path, home: Path, repositories: t
         ]
         for repository in repositories:
             repository.path.rename(repository.path.with_suffix(".away"))
-        response = server.send_raw_request("GET /readyz HTTP/1.1", f"Host: {server.host}:{server.port}")
+        time.sleep(1.0)  # the state is read at most once a second
+        response = server.send_raw_request("GET /readyz HTTP/1.1", *headers)
         assert response.startswith("HTTP/1.1 503")
         assert str(tmp_path) not in response
 

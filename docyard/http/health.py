@@ -1,0 +1,174 @@
+"""The state of a server, for load balancers and monitors.
+
+    GET /healthz  200 while the process answers requests
+    GET /readyz   200 if the server can answer searches, 503 if not
+    GET /metrics  the metrics, if they are enabled
+
+`/healthz` and `/readyz` need no token and no known host name, because a load balancer has neither. Then they
+contain no details. An operator's token shows the state of each part. `/metrics` needs an operator's token. A
+client on this machine needs none, unless the server has another host name: then a proxy may be the client.
+
+A database that cannot be reached does not make a server unready, because searches need none: the status is
+then "degraded". Restarts by a load balancer would not repair the database.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from docyard.caller import is_operator
+from docyard.http.client_address import has_forwarded_headers, is_loopback_client
+from docyard.http.host_origin import parse_authority
+from docyard.http.refusals import build_refusal
+
+if TYPE_CHECKING:
+    from docyard.telemetry.metrics import Metrics
+
+HEALTH_PATH, READY_PATH, METRICS_PATH = "/healthz", "/readyz", "/metrics"
+OPERATION_PATHS = (HEALTH_PATH, READY_PATH, METRICS_PATH)
+
+_CACHE_S = 1.0  # any client can send these requests
+_METHODS = ("GET", "HEAD")
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+class PartState(NamedTuple):
+    """The state of a part of a server. `is_required` is True if no search can be answered without it."""
+
+    is_ok: bool
+    is_required: bool
+    details: Any
+
+
+class ReadyState(NamedTuple):
+    """The state of a server. `status` is "ok", "degraded" or "unavailable"."""
+
+    is_ready: bool
+    status: str
+    parts: Mapping[str, Any]
+
+
+class Readiness:
+    """The state of a server, read from its parts at most once a second."""
+
+    def __init__(
+        self, parts: Mapping[str, Callable[[], PartState]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._parts = parts
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last: tuple[float, ReadyState] | None = None
+
+    def read(self) -> ReadyState:
+        """Return the state. Concurrent requests wait for one reading."""
+        with self._lock:
+            now = self._clock()
+            if self._last is None or now - self._last[0] >= _CACHE_S:
+                self._last = (now, self._read_parts())
+            return self._last[1]
+
+    def _read_parts(self) -> ReadyState:
+        states = {name: read() for name, read in self._parts.items()}
+        is_ready = all(state.is_ok for state in states.values() if state.is_required)
+        is_whole = all(state.is_ok for state in states.values())
+        status = "ok" if is_whole else "degraded" if is_ready else "unavailable"
+        return ReadyState(is_ready, status, {name: state.details for name, state in states.items()})
+
+
+def describe_sources(entries: Sequence[dict[str, Any]]) -> PartState:
+    """Return the state of sources: one that can be read is enough. Each entry has a field `available`."""
+    availability = [bool(entry["available"]) for entry in entries]
+    if availability and not any(availability):
+        return PartState(False, True, entries)
+    return PartState(all(availability), False, entries)
+
+
+class HealthMiddleware:
+    """Middleware that answers the requests of load balancers and of local monitors, without authentication.
+
+    `is_proxied` is True if the server has a host name other than this machine's.
+    """
+
+    def __init__(
+        self, app: ASGIApp, readiness: Readiness, metrics: Metrics | None, *, is_proxied: bool
+    ) -> None:
+        self._app = app
+        self._readiness = readiness
+        self._metrics = metrics
+        self._is_proxied = is_proxied
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(scope) if scope["type"] == "http" else None
+        await (self._app if response is None else response)(scope, receive, send)
+
+    async def _answer(self, scope: Scope) -> Response | None:
+        """Return the response; None for a request that must be authenticated, or is for another path."""
+        path = scope["path"]
+        if path not in OPERATION_PATHS:
+            return None
+        if scope["method"] not in _METHODS:
+            return build_refusal(scope, 405, "the method is not allowed", "Use GET.", {"Allow": "GET, HEAD"})
+        if path == HEALTH_PATH:
+            return PlainTextResponse("ok\n", headers=_NO_STORE)
+        headers = Headers(scope=scope)
+        if "authorization" in headers:
+            return None
+        if path == READY_PATH:
+            return _build_ready_response(await run_in_threadpool(self._readiness.read), has_details=False)
+        if self._metrics is not None and self._is_local_monitor(scope, headers):
+            return await _build_metrics_response(self._metrics)
+        return None
+
+    def _is_local_monitor(self, scope: Scope, headers: Headers) -> bool:
+        # A page of another site could make a browser send the request, with the host name of that site.
+        authority = parse_authority(headers.get("host", ""))
+        return (
+            not self._is_proxied
+            and is_loopback_client(scope)
+            and not has_forwarded_headers(scope)
+            and authority is not None
+            and authority.is_loopback
+            and "origin" not in headers
+        )
+
+
+def build_health_routes(readiness: Readiness, metrics: Metrics | None) -> list[Route]:
+    """Return the routes of authenticated requests."""
+
+    async def respond_ready(request: Request) -> Response:
+        state = await run_in_threadpool(readiness.read)
+        return _build_ready_response(state, has_details=is_operator(_get_caller(request)))
+
+    async def respond_metrics(request: Request) -> Response:
+        if metrics is None or not is_operator(_get_caller(request)):
+            message = "the metrics are for operators"
+            fix = "Send the token of an operator, and set telemetry.metrics = true."
+            return build_refusal(request.scope, 403, message, fix)
+        return await _build_metrics_response(metrics)
+
+    return [Route(READY_PATH, respond_ready), Route(METRICS_PATH, respond_metrics)]
+
+
+def _get_caller(request: Request) -> Any:
+    return getattr(request.state, "caller", None)
+
+
+def _build_ready_response(state: ReadyState, *, has_details: bool) -> Response:
+    data = {"ready": state.is_ready, "status": state.status, **(state.parts if has_details else {})}
+    return JSONResponse(data, 200 if state.is_ready else 503, headers=_NO_STORE)
+
+
+async def _build_metrics_response(metrics: Metrics) -> Response:
+    from docyard.telemetry.metrics import CONTENT_TYPE
+
+    return Response(await run_in_threadpool(metrics.render), headers=_NO_STORE, media_type=CONTENT_TYPE)
