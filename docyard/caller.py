@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from workspace.policy.tokens import ADMIN_SCOPE, READ_SCOPE, SCOPES, WRITE_SCOPE
+
 if TYPE_CHECKING:
     from workspace.policy.tokens import Person
 
-
-READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE = "docs:read", "docs:write", "docs:admin"
-SCOPES = (READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE)
+__all__ = ["ADMIN_SCOPE", "READ_SCOPE", "SCOPES", "WRITE_SCOPE", "Caller", "Principal"]
 
 
 class Principal(NamedTuple):

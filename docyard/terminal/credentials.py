@@ -31,10 +31,17 @@ def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bo
     The token is read from `token_file`, else from DOCYARD_TOKEN, else from a prompt in the terminal if
     `prompt` is true. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CommandError for an unusable file.
     """
-    from workspace.policy.tokens import Tokens
+    from workspace.policy.tokens import WRITE_SCOPE, InvalidToken, Tokens
 
     secret = read_secret(token_file, prompt=prompt)
-    return None if secret is None else Tokens(workspace.git.common_dir).person(secret)
+    if secret is None:
+        return None
+    owner = Tokens(workspace.git.common_dir).authenticate(secret)
+    if WRITE_SCOPE not in owner.scopes:
+        raise InvalidToken(
+            f"the token '{owner.person.token}' has no scope {WRITE_SCOPE}", fix="Use a token that may write."
+        )
+    return owner.person
 
 
 def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:

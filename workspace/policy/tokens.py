@@ -13,6 +13,10 @@ The file of tokens is `docyard/tokens.json` in the common Git directory, of mode
       "version": 1
     }
 
+A token may be restricted: `scopes` are those that it has, and `expires_at` is a time in seconds since 1970.
+`old_digests` are those of its secrets before a rotation: seals made with them stay valid. A file in which one
+of these fields is present has version 2, so that an earlier Docyard does not take it for an unrestricted one.
+
 The file is replaced atomically, under a lock. A file that other users own, or can read or write, is not used.
 A user who can write it could claim any name, and one who can read it could create the seals of every person.
 """
@@ -27,6 +31,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,6 +43,12 @@ from workspace.git.private_folder import is_inaccessible
 
 MAX_TEXT_LENGTH = 200
 """The maximum length of a person's name, and of an e-mail address, in characters."""
+
+READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE = "docs:read", "docs:write", "docs:admin"
+SCOPES = (READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE)
+"""What a token may permit: to read, to write and decide, and to administer."""
+
+ALL_SCOPES = frozenset(SCOPES)
 
 _MAX_TOKEN_NAME_LENGTH = 39
 _INVALID_IN_EMAIL = re.compile(r"[<>\s]")
@@ -63,13 +74,23 @@ def is_same_person(left: Person, right: Person) -> bool:
 
 
 class KnownPerson(NamedTuple):
-    """A person and the key of their seals; the key is never shown."""
+    """A person, the key of their seals, and the restrictions of their token; the key is never shown.
+
+    `expires_at` is in seconds since 1970. Seals made with one of `old_keys`, before a rotation, stay valid.
+    """
 
     person: Person
     key: bytes
+    scopes: frozenset[str] = ALL_SCOPES
+    expires_at: int | None = None
+    old_keys: tuple[bytes, ...] = ()
 
     def __repr__(self) -> str:
         return f"KnownPerson({self.person!r}, ***)"
+
+    def has_expired(self) -> bool:
+        """Return True if the token no longer authenticates. Its earlier approvals stay valid."""
+        return self.expires_at is not None and time.time() >= self.expires_at
 
 
 def make_person(token_name: str, name: str, email: str) -> Person:
@@ -110,6 +131,7 @@ def _check_text(text: str, field: str) -> str:
 
 TOKENS_PATH = "docyard/tokens.json"
 _FORMAT_VERSION = 1
+_RESTRICTED_VERSION = 2  # a token has a scope, an expiry or an old digest
 _MAX_FILE_BYTES = 2_000_000
 _DIGEST = re.compile("[0-9a-f]{64}")
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -223,18 +245,29 @@ class TokenFile:
 
 def encode_tokens(tokens: Mapping[str, KnownPerson]) -> bytes:
     """Return the bytes of the file."""
-    records = [
-        {
-            "token": name,
-            "name": owner.person.name,
-            "email": owner.person.email,
-            "digest": owner.key.hex(),
-        }
-        for name, owner in sorted(tokens.items())
-    ]
-    return (
-        json.dumps({"version": _FORMAT_VERSION, "tokens": records}, sort_keys=True, indent=2) + "\n"
-    ).encode()
+    records = [_encode_record(name, owner) for name, owner in sorted(tokens.items())]
+    is_restricted = any(len(record) > _PLAIN_FIELD_COUNT for record in records)
+    version = _RESTRICTED_VERSION if is_restricted else _FORMAT_VERSION
+    return (json.dumps({"version": version, "tokens": records}, sort_keys=True, indent=2) + "\n").encode()
+
+
+_PLAIN_FIELD_COUNT = 4
+
+
+def _encode_record(name: str, owner: KnownPerson) -> dict[str, object]:
+    record: dict[str, object] = {
+        "token": name,
+        "name": owner.person.name,
+        "email": owner.person.email,
+        "digest": owner.key.hex(),
+    }
+    if owner.scopes != ALL_SCOPES:
+        record["scopes"] = sorted(owner.scopes)
+    if owner.expires_at is not None:
+        record["expires_at"] = owner.expires_at
+    if owner.old_keys:
+        record["old_digests"] = [key.hex() for key in owner.old_keys]
+    return record
 
 
 def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
@@ -247,23 +280,44 @@ def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
         raise DamagedTokens("it is not JSON") from None
     if not isinstance(content, dict) or not isinstance(content.get("tokens"), list):
         raise DamagedTokens("'tokens' must be a list")
-    if content.get("version") != _FORMAT_VERSION:
-        raise DamagedTokens(f"'version' must be {_FORMAT_VERSION}")
+    if content.get("version") not in (_FORMAT_VERSION, _RESTRICTED_VERSION):
+        raise DamagedTokens(f"'version' must be {_FORMAT_VERSION} or {_RESTRICTED_VERSION}")
     tokens: dict[str, KnownPerson] = {}
     for number, record in enumerate(content["tokens"], 1):
-        fields = (
-            [record.get(name) for name in ("token", "name", "email", "digest")]
-            if isinstance(record, dict)
-            else []
-        )
-        texts = [field for field in fields if isinstance(field, str)]
-        if len(texts) != 4 or not _DIGEST.fullmatch(texts[3]) or texts[0] in tokens:
+        owner = _decode_record(record)
+        if owner is None or owner.person.token in tokens:
             raise DamagedTokens(f"entry {number} of 'tokens' is not a token record")
-        try:
-            tokens[texts[0]] = KnownPerson(make_person(*texts[:3]), bytes.fromhex(texts[3]))
-        except InvalidPerson:
-            raise DamagedTokens(f"entry {number} of 'tokens' is not a token record") from None
+        tokens[owner.person.token] = owner
     return tokens
+
+
+def _decode_record(record: object) -> KnownPerson | None:
+    """Return the token in a record; None if the record is invalid."""
+    if not isinstance(record, dict):
+        return None
+    texts = [
+        text for name in ("token", "name", "email", "digest") if isinstance(text := record.get(name), str)
+    ]
+    scopes, expires_at = record.get("scopes", list(SCOPES)), record.get("expires_at")
+    digests = [texts[-1] if len(texts) == _PLAIN_FIELD_COUNT else None, *_read_list(record, "old_digests")]
+    if (
+        not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests)
+        or not isinstance(scopes, list)
+        or not all(scope in SCOPES for scope in scopes)
+        or not (expires_at is None or type(expires_at) is int)
+    ):
+        return None
+    try:
+        person = make_person(*texts[:3])
+    except InvalidPerson:
+        return None
+    key, *old_keys = (bytes.fromhex(str(digest)) for digest in digests)
+    return KnownPerson(person, key, frozenset(scopes), expires_at, tuple(old_keys))
+
+
+def _read_list(record: Mapping[str, object], name: str) -> list[object]:
+    value = record.get(name, [])
+    return value if isinstance(value, list) else [None]
 
 
 def _check_status(status: os.stat_result) -> None:
@@ -280,6 +334,7 @@ def _check_status(status: os.stat_result) -> None:
 
 
 MAX_TOKENS = 1_000
+_MAX_OLD_KEYS = 10
 _SECRET_BYTES = 24
 _MAX_SHOWN_LENGTH = 60
 _SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
@@ -329,11 +384,36 @@ class Tokens:
     def __init__(self, common_dir: Path) -> None:
         self._file = TokenFile(common_dir)
 
-    def add(self, token_name: str, name: str, email: str) -> str:
-        """Create a token, and return its secret, which is not stored. Raises InvalidPerson, TokenExists."""
+    def add(
+        self,
+        token_name: str,
+        name: str,
+        email: str,
+        *,
+        scopes: frozenset[str] = ALL_SCOPES,
+        expires_at: int | None = None,
+    ) -> str:
+        """Create a token, and return its secret, which is not stored. Raises InvalidPerson, TokenExists.
+
+        `expires_at` is in seconds since 1970.
+        """
         person = make_person(token_name, name, email)
-        secret = f"docyard_{person.token}_{secrets.token_hex(_SECRET_BYTES)}"
-        self._store_token(person, _hash_secret(secret))
+        secret = _create_secret(person.token)
+        self._store_token(KnownPerson(person, _hash_secret(secret), scopes, expires_at))
+        return secret
+
+    def rotate(self, name: str) -> str:
+        """Give a token a new secret, and return it. The old secret no longer authenticates.
+
+        Approvals that were sealed with the old secret stay valid. Raises UnknownToken.
+        """
+        with self._file.edit() as tokens:
+            if name not in tokens:
+                raise _make_unknown_token_error(name, tokens)
+            owner = tokens[name]
+            secret = _create_secret(name)
+            old_keys = (owner.key, *owner.old_keys)[:_MAX_OLD_KEYS]
+            tokens[name] = owner._replace(key=_hash_secret(secret), old_keys=old_keys)
         return secret
 
     def trust(self, secret: str, name: str, email: str) -> Person:
@@ -349,7 +429,7 @@ class Tokens:
                 fix="Copy the whole token, as `docyard tokens add NAME` printed it.",
             )
         person = make_person(match[1], name, email)
-        self._store_token(person, _hash_secret(secret))
+        self._store_token(KnownPerson(person, _hash_secret(secret)))
         return person
 
     def revoke(self, name: str) -> Person:
@@ -367,16 +447,29 @@ class Tokens:
         """Return all current tokens by name."""
         return self._file.read()
 
+    def list_owners(self) -> tuple[KnownPerson, ...]:
+        """Return the owners of all tokens, in order of the tokens' names."""
+        return tuple(owner for _, owner in sorted(self._file.read().items()))
+
     def person(self, secret: str) -> Person:
         """Return the owner of the token with this secret. Raises InvalidToken."""
+        return self.authenticate(secret).person
+
+    def authenticate(self, secret: str) -> KnownPerson:
+        """Return the owner of the token with this secret, with its scopes. Raises InvalidToken."""
         digest = _hash_secret(secret)
         owner = None
         # All tokens are compared, each in constant time, so that the duration reveals nothing.
         for known_person in self._file.read().values():
             if hmac.compare_digest(known_person.key, digest):
-                owner = known_person.person
+                owner = known_person
         if owner is None:
             raise InvalidToken()
+        if owner.has_expired():
+            raise InvalidToken(
+                f"the token '{owner.person.token}' has expired",
+                fix=f"Revoke it and create another: `docyard tokens add {owner.person.token} --expires 90d`.",
+            )
         return owner
 
     def find_owner(self, token: str) -> KnownPerson | None:
@@ -388,19 +481,24 @@ class Tokens:
         owner = self.find_owner(token_name)
         return None if owner is None else owner.key
 
-    def _store_token(self, person: Person, digest: bytes) -> None:
+    def _store_token(self, owner: KnownPerson) -> None:
+        name = owner.person.token
         with self._file.edit() as tokens:
-            stored_owner = tokens.get(person.token)
-            if stored_owner is not None and not hmac.compare_digest(stored_owner.key, digest):
+            stored_owner = tokens.get(name)
+            if stored_owner is not None and not hmac.compare_digest(stored_owner.key, owner.key):
                 raise TokenExists(
-                    f"the token '{person.token}' exists already",
-                    fix=f"Choose another name, or revoke it first: `docyard tokens revoke {person.token}`.",
+                    f"the token '{name}' exists already",
+                    fix=f"Choose another name, or revoke it first: `docyard tokens revoke {name}`.",
                 )
             if stored_owner is None and len(tokens) >= MAX_TOKENS:
                 raise TokenExists(
                     f"the limit of {MAX_TOKENS:,} tokens is reached", fix="Revoke unused tokens."
                 )
-            tokens[person.token] = KnownPerson(person, digest)
+            tokens[name] = owner if stored_owner is None else stored_owner._replace(person=owner.person)
+
+
+def _create_secret(token_name: str) -> str:
+    return f"docyard_{token_name}_{secrets.token_hex(_SECRET_BYTES)}"
 
 
 def _hash_secret(secret: str) -> bytes:

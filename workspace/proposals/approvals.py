@@ -283,14 +283,17 @@ class _ReviewReplay:
         if known_person is None:
             return VoidReason.UNKNOWN_TOKEN
         content = self._proposal.content
-        if body.seal is None or not is_valid_seal(
-            body.seal,
-            known_person.key,
-            proposal=content.id,
-            target=content.target,
-            verdict=body.verdict,
-            commit=body.commit,
-            token=token,
+        if body.seal is None or not any(
+            is_valid_seal(
+                body.seal,
+                key,
+                proposal=content.id,
+                target=content.target,
+                verdict=body.verdict,
+                commit=body.commit,
+                token=token,
+            )
+            for key in (known_person.key, *known_person.old_keys)
         ):
             return VoidReason.UNSEALED
         # A copied change request counts. If it did not, a copy inserted before the approval would make the

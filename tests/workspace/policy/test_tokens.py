@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.policy.tokens import (
+    ALL_SCOPES,
+    READ_SCOPE,
     TOKENS_PATH,
     DamagedTokens,
     InvalidPerson,
@@ -242,7 +245,14 @@ TOKEN_ENTRY = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 
         [],
         {},
         {"version": 1, "tokens": {}},
-        {"version": 2, "tokens": []},
+        {"version": 3, "tokens": []},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "scopes": "docs:read"}]},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "scopes": ["docs:all"]}]},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "scopes": [["docs:read"]]}]},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "expires_at": True}]},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "expires_at": "never"}]},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "old_digests": ["0"]}]},
+        {"version": 2, "tokens": [{**TOKEN_ENTRY, "old_digests": "0" * 64}]},
         {"version": 1, "tokens": [[]]},
         {"version": 1, "tokens": [TOKEN_ENTRY, TOKEN_ENTRY]},
         {"version": 1, "tokens": [{**TOKEN_ENTRY, "digest": ""}]},
@@ -268,6 +278,7 @@ def test_deeply_nested_file_raises_damaged_tokens(tokens: Tokens, folder: Path) 
 
 ADD_TOKENS_SCRIPT = """
 import sys
+import time
 from pathlib import Path
 from workspace.policy.tokens import Tokens
 tokens = Tokens(Path(sys.argv[1]))
@@ -292,3 +303,42 @@ def test_file_left_by_crash_is_replaced(tokens: Tokens, folder: Path) -> None:
     secret = tokens.add(*ANA)
     assert tokens.person(secret) == ANA
     assert not (folder / f"{TOKENS_PATH}.new").exists()
+
+
+def test_token_has_only_its_scopes(tokens: Tokens, folder: Path) -> None:
+    full_secret = tokens.add(*ANA)
+    assert json.loads((folder / TOKENS_PATH).read_text())["version"] == 1
+    read_secret = tokens.add("reader", "Ana", "ana@example.org", scopes=frozenset({READ_SCOPE}))
+    # An earlier version would take a restricted token for an unrestricted one.
+    assert json.loads((folder / TOKENS_PATH).read_text())["version"] == 2
+    for known_tokens in (tokens, Tokens(folder)):
+        assert known_tokens.authenticate(full_secret).scopes == ALL_SCOPES
+        assert known_tokens.authenticate(read_secret).scopes == {READ_SCOPE}
+
+
+def test_expired_token_does_not_authenticate(tokens: Tokens) -> None:
+    now = int(time.time())
+    valid_secret = tokens.add(*ANA, expires_at=now + 1_000)
+    expired_secret = tokens.add("old", "Ana", "ana@example.org", expires_at=now)
+    assert tokens.person(valid_secret) == ANA
+    with pytest.raises(InvalidToken, match="expired"):
+        tokens.person(expired_secret)
+    # Its key still verifies the approvals that were given before.
+    assert tokens.find_owner("old") is not None
+
+
+def test_rotated_token_keeps_its_old_key_for_seals(tokens: Tokens, folder: Path) -> None:
+    first_secret = tokens.add(*ANA, scopes=frozenset({READ_SCOPE}))
+    first_key = tokens.key("ana")
+    second_secret = tokens.rotate("ana")
+    for known_tokens in (tokens, Tokens(folder)):
+        owner = known_tokens.authenticate(second_secret)
+        assert (owner.person, owner.scopes) == (ANA, {READ_SCOPE})
+        assert owner.old_keys == (first_key,) != (owner.key,)
+        with pytest.raises(InvalidToken):
+            known_tokens.person(first_secret)
+    for _ in range(20):
+        tokens.rotate("ana")
+    assert len(Tokens(folder).read_all()["ana"].old_keys) == 10
+    with pytest.raises(UnknownToken):
+        tokens.rotate("none")

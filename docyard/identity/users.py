@@ -1,0 +1,126 @@
+"""The users of an identity provider, and the people among them whose approvals are sealed.
+
+A user is an issuer and a subject. They are a person only if the operator mapped both to the name of a token
+of the repository: an e-mail address is never compared, because the provider's users may choose theirs.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from docyard.caller import Principal
+from docyard.identity.rules import Rule, find_role, narrow_scopes
+from docyard.identity.verifier import Authenticated
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from workspace.policy.tokens import KnownPerson, Tokens
+
+log = logging.getLogger("docyard")
+
+_MAX_SUBJECT_CHARACTERS = 255  # OpenID Connect Core 1.0 §2
+_MAX_NAME_CHARACTERS = 200
+_MAX_GROUPS = 500
+_NAME_CLAIMS = ("name", "preferred_username", "client_id")
+
+
+class InvalidUser(Exception):
+    """The claims of a token name no user. The message is the reason."""
+
+
+class ClaimNames(NamedTuple):
+    """The names of the claims with the groups and with the organization of a user."""
+
+    groups: str = "groups"
+    organization: str = "organization"
+
+
+def read_principal(
+    issuer: str, claims: Mapping[str, Any], names: ClaimNames, scopes: frozenset[str]
+) -> Principal:
+    """Return the principal that the claims of a verified token describe. Raises InvalidUser."""
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT_CHARACTERS:
+        raise InvalidUser("the claim sub of the token is missing or invalid")
+    if not subject.isprintable():
+        raise InvalidUser("the claim sub of the token contains invisible characters")
+    name = next((text for claim in _NAME_CLAIMS if (text := _read_text(claims.get(claim)))), subject)
+    return Principal(
+        f"user:{issuer}#{subject}",
+        name,
+        _read_text(claims.get(names.organization)) or None,
+        _read_groups(claims.get(names.groups)),
+        scopes,
+    )
+
+
+def _read_text(value: object) -> str:
+    """Return a short printable text; empty for any other value."""
+    if not isinstance(value, str) or len(value) > _MAX_NAME_CHARACTERS or not value.isprintable():
+        return ""
+    return value.strip()
+
+
+def _read_groups(value: object) -> frozenset[str]:
+    """Return the groups of a claim: a list of names, or one name. Too many are treated as none."""
+    items = value if isinstance(value, list) else [value]
+    if len(items) > _MAX_GROUPS:
+        log.warning("a token has more than %d groups; none of them is used", _MAX_GROUPS)
+        return frozenset()
+    return frozenset(text for item in items if (text := _read_text(item)))
+
+
+class Users:
+    """The users of a server.
+
+    `people` maps an issuer and a subject to the name of a token in `tokens`. `rules` are those of a server of
+    one repository: they narrow the scopes of a user, and a mapped person also has the scopes of their token.
+    None leaves the scopes as they are, for a server whose organizations have rules.
+    """
+
+    def __init__(
+        self,
+        people: Mapping[tuple[str, str], str],
+        tokens: Tokens | None,
+        rules: Sequence[Rule] | None = None,
+    ) -> None:
+        self._token_names = {f"user:{issuer}#{subject}": name for (issuer, subject), name in people.items()}
+        self._tokens = tokens
+        self._rules = rules
+
+    def authenticate(self, principal: Principal, expires_at: float | None = None) -> Authenticated:
+        """Return the identity of a user: their scopes here, and the person that they are, if any."""
+        owner = self._find_person(principal.key)
+        if self._rules is not None:
+            allowed_scopes = narrow_scopes(principal.scopes, find_role(self._rules, principal.groups, ""))
+            if owner is not None:
+                allowed_scopes |= principal.scopes & owner.scopes
+            principal = principal._replace(scopes=allowed_scopes)
+        if owner is None:
+            return Authenticated(principal, expires_at=expires_at)
+        return Authenticated(principal, owner.person, owner.key, expires_at)
+
+    def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
+        """Return the current identity of a session; None if the token of its person was revoked."""
+        if authenticated.person is None:
+            return authenticated
+        owner = self._find_person(authenticated.principal.key)
+        if owner is None or not hmac.compare_digest(owner.key, authenticated.token_key):
+            return None
+        return authenticated._replace(person=owner.person)
+
+    def _find_person(self, key: str) -> KnownPerson | None:
+        name = self._token_names.get(key)
+        if name is None or self._tokens is None:
+            return None
+        try:
+            owner = self._tokens.find_owner(name)
+        except WorkspaceError as error:
+            log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
+            return None
+        if owner is None:
+            log.warning("identity.people names the token '%s', which does not exist", name)
+        return None if owner is None or owner.has_expired() else owner
