@@ -40,6 +40,7 @@ class Service:
     the index for a new request; it is None for many sources, which have no pages. `get_tokens` returns the
     tokens of people, or None if an artifact is served. `notify_write` is called after a possible write.
     `build_webhook_target` returns the reaction to webhooks; it is None if the server has no remote.
+    `build_reading_dispatcher` returns a dispatcher without the tools that write; it is None if none writes.
     `describe_sources` returns the state of each source of a server of many.
     """
 
@@ -53,6 +54,7 @@ class Service:
     notify_write: Callable[[], object]
     build_webhook_target: Callable[[], WebhookTarget] | None = None
     describe_sources: Callable[[], Sequence[dict[str, Any]]] | None = None
+    build_reading_dispatcher: Callable[[], Dispatcher] | None = None
 
 
 def build_repository_service(
@@ -132,6 +134,9 @@ def build_repository_service(
         get_tokens,
         synchronizer.notify_commit,
         build_webhook_target if syncs else None,
+        build_reading_dispatcher=None
+        if read_only
+        else lambda: ToolDispatcher(workspace, index, toolsets, True, max_text_tokens),
     )
 
 

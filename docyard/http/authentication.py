@@ -1,11 +1,13 @@
-"""Authentication: by the token of a request, or by the session of a browser.
+"""Authentication: by the token of a request, or by the session of a browser; and the scopes of requests.
 
 A request contains `Authorization: Bearer …`, or a browser opens `/?token=…` and is redirected to `/` with a
 session. The MCP endpoint accepts no sessions: otherwise a page of another site could call the endpoint with
 the session of its reader.
 
-Valid secrets are the server's own token and the named tokens of people. Only failed attempts are
-delayed. Sessions are stored in memory by the digest of a random value.
+A list of verifiers decides which secrets are valid. `TokenVerifier` knows the server's own token and the
+named tokens of people; others are in `docyard.identity`. A secret that no verifier knows is a failed attempt,
+and only failed attempts are delayed. A valid token whose scopes are not enough is answered with 403. Sessions
+are stored in memory by the digest of a random value.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 import anyio
@@ -27,76 +29,85 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.caller import Caller
+from docyard.caller import READ_SCOPE, WRITE_SCOPE, Caller, Principal
+from docyard.http.challenges import INSUFFICIENT_SCOPE, INVALID_REQUEST, METADATA_PATH, Challenges
 from docyard.http.host_origin import is_forwarded_https
-from docyard.http.login_page import LOGIN_PATH, render_login_page
-from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
+from docyard.http.login_page import (
+    CALLBACK_PATH,
+    LOGIN_PATH,
+    LOGOUT_PATH,
+    PROVIDER_LOGIN_PATH,
+    render_login_page,
+)
+from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
+from docyard.identity.verifier import INVALID_TOKEN, Authenticated, Refusal, Verifier
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from workspace.policy.tokens import Person, Tokens
+    from workspace.policy.tokens import KnownPerson, Tokens
 
 log = logging.getLogger("docyard")
 _MAX_TOKEN_CHARS = 1_000
 
 
-class TokenOwner(NamedTuple):
-    """The owner of a secret: a person, or the holder of the server's token.
-
-    `token_key` is the key of the person's token; empty for the server's token.
-    """
-
-    person: Person | None = None
-    token_key: bytes = b""
-
-
 class TokenVerifier:
-    """The verifier of secrets: the server's `token`, and the tokens of people.
-
-    If `token` is None, every caller is accepted as anonymous.
-    """
+    """The verifier of the server's `token`, if it is not None, and of the tokens of people."""
 
     def __init__(self, token: str | None, person_tokens: Tokens | None) -> None:
-        self.accepts_everyone = token is None
-        self._token = _digest(token) if token is not None else b""
+        self._token = _digest(token) if token is not None else None
         self._person_tokens = person_tokens
 
-    def verify(self, secret: str) -> TokenOwner | None:
+    async def verify(self, secret: str, resource: str = "") -> Authenticated | None:
         """Return the owner of a secret; None if it is unknown."""
         if len(secret) > _MAX_TOKEN_CHARS:
             return None
         owner = None if self._person_tokens is None else self._find_person(self._person_tokens, secret)
-        if not self.accepts_everyone and hmac.compare_digest(self._token, _digest(secret)):
-            return TokenOwner()
-        return owner
+        if self._token is not None and hmac.compare_digest(self._token, _digest(secret)):
+            return Authenticated()
+        return None if owner is None else _build_authenticated(owner)
 
-    def revalidate(self, owner: TokenOwner) -> TokenOwner | None:
-        """Return the current owner; None if the person's token was revoked."""
-        if owner.person is None:
-            return owner
+    async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
+        """Return the current owner; None if the person's token was revoked, or has expired."""
+        if authenticated.person is None or not _is_person_token(authenticated):
+            return authenticated
         try:
             known_person = (
-                None if self._person_tokens is None else self._person_tokens.find_owner(owner.person.token)
+                None
+                if self._person_tokens is None
+                else self._person_tokens.find_owner(authenticated.person.token)
             )
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
-        if known_person is None or not hmac.compare_digest(known_person.key, owner.token_key):
+        if (
+            known_person is None
+            or known_person.has_expired()
+            or not hmac.compare_digest(known_person.key, authenticated.token_key)
+        ):
             return None
-        return TokenOwner(known_person.person, known_person.key)
+        return _build_authenticated(known_person)
 
-    def _find_person(self, person_tokens: Tokens, secret: str) -> TokenOwner | None:
+    def _find_person(self, person_tokens: Tokens, secret: str) -> KnownPerson | None:
         from workspace.policy.tokens import InvalidToken
 
         try:
-            person = person_tokens.person(secret)
-            key = person_tokens.key(person.token)
+            return person_tokens.authenticate(secret)
         except InvalidToken:
             return None
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None
-        return None if key is None else TokenOwner(person, key)
+
+
+def _build_authenticated(owner: KnownPerson) -> Authenticated:
+    person = owner.person
+    principal = Principal(f"token:{person.token}", person.name, scopes=owner.scopes)
+    return Authenticated(principal, person, owner.key, owner.expires_at)
+
+
+def _is_person_token(authenticated: Authenticated) -> bool:
+    """Return True for a person's own token, and False for a user of a provider who is that person."""
+    return authenticated.principal.key.startswith("token:")
 
 
 def _digest(secret: str) -> bytes:
@@ -137,9 +148,9 @@ _RANDOM_BYTES = 32  # the length of the key of CSRF tokens, and of the value of 
 
 @dataclass(slots=True)
 class Session:
-    """The token's owner and the CSRF token of a session. Times are seconds of a monotonic clock."""
+    """The identity and the CSRF token of a session. Times are seconds of a monotonic clock."""
 
-    owner: TokenOwner
+    owner: Authenticated
     csrf: str
     started_at: float
     last_used_at: float
@@ -153,7 +164,7 @@ class Sessions:
         self._key = secrets.token_bytes(_RANDOM_BYTES)
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
-    def start(self, owner: TokenOwner) -> str:
+    def start(self, owner: Authenticated) -> str:
         """Start a session; return the value of its cookie, of which only the digest is stored."""
         value = secrets.token_urlsafe(_RANDOM_BYTES)
         now = self._clock()
@@ -191,14 +202,27 @@ def _digest_session(value: str) -> bytes:
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest()
 
 
-_CHALLENGE_HEADERS = {"WWW-Authenticate": 'Bearer realm="docyard"'}
-_INVALID_TOKEN_HEADERS = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
-
-# Paths that need no token: static files, and webhooks, which forges sign.
-_PUBLIC_PREFIXES = ("/static/", "/hooks/")
+# Paths that need no token: static files, webhooks, which forges sign, and metadata for clients without one.
+_PUBLIC_PREFIXES = ("/static/", "/hooks/", METADATA_PATH)
+# Paths of the login. A request may have a caller, for example one who wants another identity.
+_LOGIN_PATHS = (LOGIN_PATH, PROVIDER_LOGIN_PATH, CALLBACK_PATH)
 # The names from which the CSRF tokens of callers without a session are computed.
 _ANONYMOUS_NAME = b"nobody"
 _CLIENT_NAME = b"client"
+
+_BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
+
+
+def find_required_scope(scope: Scope) -> str | None:
+    """Return the scope that a request to a server of one repository needs; None if it needs none.
+
+    A call of a tool needs only the scope for reading here: a caller without the scope for writing has an MCP
+    endpoint without the tools that write.
+    """
+    if scope["path"] in (*_LOGIN_PATHS, LOGOUT_PATH):
+        return None
+    is_reading = scope["method"] in ("GET", "HEAD") or is_mcp_path(scope["path"])
+    return READ_SCOPE if is_reading else WRITE_SCOPE
 
 
 class AuthenticationMiddleware:
@@ -207,21 +231,35 @@ class AuthenticationMiddleware:
     def __init__(
         self,
         app: ASGIApp,
-        verifier: TokenVerifier,
+        verifiers: Sequence[Verifier],
         sessions: Sessions,
         throttle: FailedLoginThrottle,
         *,
         cookie_name: str,
         may_write: bool,
         is_proxied: bool,
+        anonymous_scopes: frozenset[str] | None = None,
+        find_required_scope: Callable[[Scope], str | None] = find_required_scope,
+        challenges: Challenges = Challenges(),  # noqa: B008 - immutable
+        provider_host: str | None = None,
     ) -> None:
+        """Create the middleware.
+
+        `anonymous_scopes` are the scopes of a request without a token; None if each request needs one.
+        `find_required_scope` returns the scope that a request needs. `provider_host` is the host of the
+        identity provider at which people can sign in.
+        """
         self._app = app
-        self._verifier = verifier
+        self._verifiers = verifiers
         self._sessions = sessions
         self._throttle = throttle
         self._cookie_name = cookie_name
         self._may_write = may_write
         self._is_proxied = is_proxied
+        self._anonymous_scopes = anonymous_scopes
+        self._find_required_scope = find_required_scope
+        self._challenges = challenges
+        self._provider_host = provider_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp = self._app
@@ -235,48 +273,76 @@ class AuthenticationMiddleware:
 
     async def _identify_caller(self, scope: Scope) -> Caller | Response | None:
         """Return the caller, a response (a refusal or redirect), or None if the path needs no caller."""
-        path = scope["path"]
-        if path.startswith(_PUBLIC_PREFIXES):
+        if scope["path"].startswith(_PUBLIC_PREFIXES):
             return None
-        headers = Headers(scope=scope).getlist("authorization")
-        if headers:
-            return await self._check_bearer(scope, headers)
+        caller = await self._find_caller(scope)
+        if isinstance(caller, Caller) and caller.principal is not None:
+            required_scope = self._find_required_scope(scope)
+            if required_scope is not None and required_scope not in caller.principal.scopes:
+                return self._refuse_scope(scope, required_scope)
+        return caller
+
+    async def _find_caller(self, scope: Scope) -> Caller | Response | None:
+        path = scope["path"]
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        # Addresses are logged and stored, so a token in one is not safe (RFC 6750 §5.3).
+        if any(name == "access_token" or (name == "token" and is_mcp_path(path)) for name, _ in query):
+            headers = self._challenges.build_headers(scope, INVALID_REQUEST)
+            return build_refusal(scope, 401, "the address contains a token", _BEARER_FIX, headers)
+        authorization_headers = Headers(scope=scope).getlist("authorization")
+        if authorization_headers:
+            return await self._check_bearer(scope, authorization_headers)
         if (
             path == "/"
             and scope["method"] == "GET"
-            and (response := await self._check_link(scope)) is not None
+            and (response := await self._check_link(scope, query)) is not None
         ):
             return response
-        if path != MCP_PATH and (session := self.find_session(scope)) is not None:
-            return Caller(session.owner.person, session.csrf, self._may_write, True)
-        if self._verifier.accepts_everyone:
-            return self._build_caller(TokenOwner(), _ANONYMOUS_NAME)
-        if path == LOGIN_PATH:
+        if not is_mcp_path(path) and (session := await self.find_session(scope)) is not None:
+            return self._build_caller(session.owner, session.csrf, is_session=True)
+        if self._anonymous_scopes is not None:
+            address = (scope.get("client") or ("unknown",))[0]
+            principal = Principal(f"address:{address}", address, scopes=self._anonymous_scopes)
+            csrf = self._sessions.compute_csrf_token(_ANONYMOUS_NAME)
+            return self._build_caller(Authenticated(principal), csrf)
+        if path in _LOGIN_PATHS:
             return None
-        if is_page_request(scope) and path != MCP_PATH:
-            return await render_login_page(scope, 401, _CHALLENGE_HEADERS)
-        return build_refusal(
-            scope,
-            401,
-            "the request has no token",
-            "Send the header Authorization: Bearer TOKEN.",
-            _CHALLENGE_HEADERS,
+        headers = self._challenges.build_headers(
+            scope, missing_scope=self._find_required_scope(scope) or READ_SCOPE
         )
+        if is_page_request(scope) and not is_mcp_path(path):
+            return await self.render_login_page(scope, 401, headers)
+        return build_refusal(scope, 401, "the request has no token", _BEARER_FIX, headers)
 
-    def find_session(self, scope: Scope) -> Session | None:
+    def _refuse_scope(self, scope: Scope, required_scope: str) -> Response:
+        headers = self._challenges.build_headers(
+            scope, INSUFFICIENT_SCOPE, f"the scope {required_scope} is missing", required_scope
+        )
+        fix = f"Use a token, or sign in as a person, with the scope {required_scope}."
+        return build_refusal(scope, 403, f"the scope {required_scope} is missing", fix, headers)
+
+    async def render_login_page(self, scope: Scope, *arguments: Any, **options: Any) -> Response:
+        """Return the login page, with the identity provider if there is one."""
+        return await render_login_page(scope, *arguments, provider_host=self._provider_host, **options)
+
+    async def find_session(self, scope: Scope) -> Session | None:
         """Return the active session of a request, if it has one. A revoked token ends the session."""
         value = read_cookie(scope, self._cookie_name)
         session = self._sessions.find(value) if value else None
         if session is None:
             return None
-        owner = self._verifier.revalidate(session.owner)
+        owner: Authenticated | None = session.owner
+        if owner is not None and owner.expires_at is not None and time.time() >= owner.expires_at:
+            owner = None
+        for verifier in self._verifiers:
+            owner = None if owner is None else await verifier.revalidate(owner)
         if owner is None:
             self._sessions.end(value)
             return None
         session.owner = owner
         return session
 
-    def start_session(self, scope: Scope, owner: TokenOwner, response: Response) -> None:
+    def start_session(self, scope: Scope, owner: Authenticated, response: Response) -> None:
         """Start a session whose cookie is set by `response`. The browser's former session ends."""
         self._sessions.end(read_cookie(scope, self._cookie_name))
         response.set_cookie(
@@ -285,8 +351,12 @@ class AuthenticationMiddleware:
             max_age=int(MAX_SESSION_S),
             httponly=True,
             samesite="lax",
-            secure=self._is_proxied and is_forwarded_https(scope),
+            secure=self.is_secure(scope),
         )
+
+    def is_secure(self, scope: Scope) -> bool:
+        """Return True if the browser uses HTTPS, so that its cookies must be sent by HTTPS only."""
+        return self._is_proxied and is_forwarded_https(scope)
 
     def end_session(self, scope: Scope, response: Response) -> None:
         """End the session of a request, if it has one."""
@@ -295,42 +365,59 @@ class AuthenticationMiddleware:
 
     async def authenticate(
         self, scope: Scope, secret: str, redirect_path: str | None = None
-    ) -> TokenOwner | Response:
-        """Return the owner of a token; after a delay, the refusal of an invalid token.
+    ) -> Authenticated | Response:
+        """Return the owner of a token, or the refusal; the refusal of an unknown token is delayed.
 
         `redirect_path` is the target of the redirect after a login with the form in the refusal.
         """
-        owner = self._verifier.verify(secret)
-        if owner is not None:
-            return owner
-        if not await self._throttle.delay():
+        resource = self._challenges.find_resource(scope)
+        refusal = None
+        for verifier in self._verifiers:
+            result = await verifier.verify(secret, resource)
+            if isinstance(result, Authenticated):
+                return result
+            refusal = refusal or result
+        if refusal is None and not await self._throttle.delay():
             retry_headers = {"Retry-After": "1"}
             return build_refusal(
                 scope, 429, "too many requests with an invalid token", "Try again in a second.", retry_headers
             )
-        if scope["path"] in ("/", LOGIN_PATH):
-            return await render_login_page(
-                scope, 401, _INVALID_TOKEN_HEADERS, is_token_wrong=True, redirect_path=redirect_path
-            )
-        return build_refusal(
-            scope,
-            401,
-            "the token is invalid",
-            "Use the URL that the server printed at its last start.",
-            _INVALID_TOKEN_HEADERS,
+        if refusal is None:
+            fix = "Use the URL that the server printed at its last start."
+            refusal = Refusal("the token is invalid", fix)
+        return await self._refuse_token(scope, refusal, redirect_path)
+
+    async def _refuse_token(self, scope: Scope, refusal: Refusal, redirect_path: str | None) -> Response:
+        if refusal.status != 401:
+            headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+            return build_refusal(scope, refusal.status, refusal.message, refusal.fix, headers)
+        headers = self._challenges.build_headers(
+            scope, INVALID_TOKEN, refusal.message, self._find_required_scope(scope) or READ_SCOPE
         )
+        if scope["path"] in ("/", LOGIN_PATH):
+            return await self.render_login_page(
+                scope, 401, headers, is_token_wrong=True, redirect_path=redirect_path
+            )
+        return build_refusal(scope, 401, refusal.message, refusal.fix, headers)
 
     async def _check_bearer(self, scope: Scope, headers: list[str]) -> Caller | Response:
         scheme, _, secret = headers[0].partition(" ")
         if len(headers) > 1 or scheme.lower() != "bearer":
-            fix = "Send one Authorization header: Bearer TOKEN."
-            return build_refusal(scope, 401, "the Authorization header is invalid", fix, _CHALLENGE_HEADERS)
+            return build_refusal(
+                scope,
+                401,
+                "the Authorization header is invalid",
+                "Send one Authorization header: Bearer TOKEN.",
+                self._challenges.build_headers(scope),
+            )
         owner = await self.authenticate(scope, secret.strip())
-        return owner if isinstance(owner, Response) else self._build_caller(owner, _CLIENT_NAME)
+        if isinstance(owner, Response):
+            return owner
+        name = b"\n".join((_CLIENT_NAME, owner.principal.key.encode("utf-8", "replace"), owner.token_key))
+        return self._build_caller(owner, self._sessions.compute_csrf_token(name))
 
-    async def _check_link(self, scope: Scope) -> Response | None:
+    async def _check_link(self, scope: Scope, query: list[tuple[str, str]]) -> Response | None:
         """Return the response to `/?token=…`; None if the query has no token."""
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
         if not tokens:
             return None
@@ -339,18 +426,18 @@ class AuthenticationMiddleware:
         response = RedirectResponse(
             f"/?{query_string}" if query_string else "/", 303, {"Referrer-Policy": "no-referrer"}
         )
-        if not self._verifier.accepts_everyone:
+        if self._anonymous_scopes is None:
             owner = await self.authenticate(scope, tokens[-1].strip())
             if isinstance(owner, Response):
                 return owner
             # A link on another site must not replace an active session with a session of the link's author.
-            if not is_cross_site(scope) or self.find_session(scope) is None:
+            if not is_cross_site(scope) or await self.find_session(scope) is None:
                 self.start_session(scope, owner, response)
         return response
 
-    def _build_caller(self, owner: TokenOwner, csrf_name: bytes) -> Caller:
-        csrf_name += owner.token_key
-        return Caller(owner.person, self._sessions.compute_csrf_token(csrf_name), self._may_write, False)
+    def _build_caller(self, owner: Authenticated, csrf: str, *, is_session: bool = False) -> Caller:
+        may_write = self._may_write and WRITE_SCOPE in owner.principal.scopes
+        return Caller(owner.person, csrf, may_write, is_session, owner.principal)
 
 
 def is_cross_site(scope: Scope) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.refusals import MCP_PATH, build_refusal
+from docyard.http.refusals import build_refusal, is_mcp_path
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MAX_AUTHORITY_CHARS = 262  # a name of 253, brackets or dots, a colon and a port
@@ -195,7 +195,7 @@ class HostOriginMiddleware:
             return 400, "the request must have exactly one Host header", "Send one Host header, and a path."
         if not self._allowed_hosts.allows_host(hosts[0]):
             return 421, "the host name is not allowed", _NAME_FIX
-        is_safe_request = scope["method"] in _SAFE_METHODS and scope["path"] != MCP_PATH
+        is_safe_request = scope["method"] in _SAFE_METHODS and not is_mcp_path(scope["path"])
         origins = headers.getlist("origin")
         if origins and not self._allows_origins(origins, scope, is_safe_request=is_safe_request):
             return 403, "requests from other sites are not allowed", _ORIGIN_FIX

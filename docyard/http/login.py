@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from docyard.http.login_page import LOGIN_PATH, LOGOUT_PATH, MAX_FORM_BYTES, render_login_page, sanitize_path
+from docyard.http.login_page import LOGIN_PATH, LOGOUT_PATH, MAX_FORM_BYTES, sanitize_path
 
 if TYPE_CHECKING:
     from docyard.http.authentication import AuthenticationMiddleware
@@ -26,12 +26,12 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
             # A caller without a person may log in as a person, because only a person approves.
             if caller is not None and caller.person is not None:
                 return RedirectResponse(redirect_path, 303)
-            return await render_login_page(
+            return await authentication.render_login_page(
                 request.scope, is_signed_in=caller is not None, redirect_path=redirect_path
             )
         fields = await _read_fields(request)
         if fields is None or "token" not in fields:
-            return await render_login_page(request.scope, 400)
+            return await authentication.render_login_page(request.scope, 400)
         redirect_path = sanitize_path(fields.get("after", ""))
         # The token is checked even with a session, because the user may switch to another token.
         owner = await authentication.authenticate(request.scope, fields["token"].strip(), redirect_path)

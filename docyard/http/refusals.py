@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers
@@ -10,14 +11,20 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Scope
 
 MCP_PATH = "/mcp"
+_ORGANIZATION_MCP_PATH = re.compile(r"/o/[a-z0-9-]{1,64}/[a-z0-9-]{1,64}/mcp")
 _INVALID_REQUEST = -32600  # JSON-RPC 2.0 §5.1, "Invalid Request"
+
+
+def is_mcp_path(path: str) -> bool:
+    """Return True for the address of an MCP endpoint: of the server, or of a server of an organization."""
+    return path == MCP_PATH or _ORGANIZATION_MCP_PATH.fullmatch(path) is not None
 
 
 def build_refusal(
     scope: Scope, status: int, message: str, fix: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return the response to a rejected request: a protocol error at /mcp, elsewhere text."""
-    if scope["path"] == MCP_PATH:
+    """Return the response to a rejected request: a protocol error at an MCP endpoint, elsewhere text."""
+    if is_mcp_path(scope["path"]):
         error = {"code": _INVALID_REQUEST, "message": f"{message}. {fix}"}
         body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
         return Response(body, status, headers, "application/json")

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -27,7 +27,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard import __version__, environment
+from docyard.caller import SCOPES, WRITE_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
+from docyard.http.challenges import Challenges
 from docyard.http.health import Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
@@ -35,6 +37,7 @@ from docyard.http.operations import Operations
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
+from docyard.identity.identity import NO_IDENTITY, Identity, build_identity
 from docyard.mcp_server.http import serve_http
 from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.mcp_server.http import Endpoint
     from docyard.service import Service
+    from docyard.settings.settings import IdentitySection
     from docyard.web.site import Site
     from workspace.policy.tokens import Tokens
 
@@ -148,6 +152,8 @@ class AppComponents(NamedTuple):
 
     `site` is None if the server has no pages, because it serves many sources. `operations` has the state of
     the server, its metrics and its limits by address.
+    `open_reading_endpoint` opens an endpoint without the tools that write, for callers who may only read; it is
+    None if no tool writes.
     """
 
     site: Site | None
@@ -155,17 +161,23 @@ class AppComponents(NamedTuple):
     open_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]]
     routes: Sequence[BaseRoute] = ()
     operations: Operations = Operations()
+    open_reading_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]] | None = None
 
 
 def build_app(
-    components: AppComponents, settings: HttpSettings, port: int, throttle: FailedLoginThrottle | None = None
+    components: AppComponents,
+    settings: HttpSettings,
+    port: int,
+    throttle: FailedLoginThrottle | None = None,
+    identity: Identity = NO_IDENTITY,
 ) -> ShutdownMiddleware:
     """Return the application of a server that listens on a port.
 
     A request passes three checks: its Host and Origin, its authentication, and its route.
     """
     mcp_endpoint = _McpEndpoint(components)
-    verifier, sessions = TokenVerifier(settings.token, components.people), Sessions()
+    sessions = Sessions()
+    challenges = Challenges(identity.issuers, lambda scope: identity.base_url)
     is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
@@ -178,15 +190,25 @@ def build_app(
     )
     authentication = AuthenticationMiddleware(
         inner_app,
-        verifier,
+        (TokenVerifier(settings.token, components.people), *identity.verifiers),
         sessions,
         throttle or FailedLoginThrottle(),
         # Cookies are sent to every port of a host.
         cookie_name=f"docyard_session_{port}",
         may_write=components.site is not None and not components.site.read_only,
         is_proxied=is_proxied,
+        anonymous_scopes=frozenset(SCOPES) if settings.token is None else None,
+        challenges=challenges,
+        provider_host=None if identity.sign_in is None else identity.sign_in.host,
     )
-    inner_app.router.routes.extend(_build_routes(components, mcp_endpoint, authentication))
+    routes = inner_app.router.routes
+    routes.extend(challenges.build_routes())
+    if identity.sign_in is not None:
+        from docyard.http.provider_login import build_provider_login_routes
+
+        cookie_name = f"docyard_sign_in_{port}"
+        routes.extend(build_provider_login_routes(authentication, sessions, identity.sign_in, cookie_name))
+    routes.extend(_build_routes(components, mcp_endpoint, authentication))
     host_check = HostOriginMiddleware(
         authentication, settings.build_allowed_hosts(port), is_proxied=is_proxied
     )
@@ -200,24 +222,38 @@ def build_app(
 
 
 class _McpEndpoint:
-    """The MCP endpoint, available while the application runs."""
+    """The MCP endpoint, available while the application runs.
+
+    A caller who may not write has an endpoint of their own, whose tools, prompts and texts do not write.
+    """
 
     def __init__(self, components: AppComponents) -> None:
         self._open = components.open_endpoint
+        self._open_reading = components.open_reading_endpoint
         self._endpoint: Endpoint | None = None
+        self._reading_endpoint: Endpoint | None = None
 
     @asynccontextmanager
     async def run(self, app: Starlette) -> AsyncIterator[None]:
-        async with self._open() as self._endpoint:
+        async with AsyncExitStack() as stack:
+            endpoint = await stack.enter_async_context(self._open())
+            self._reading_endpoint = (
+                endpoint
+                if self._open_reading is None
+                else await stack.enter_async_context(self._open_reading())
+            )
+            self._endpoint = endpoint
             yield
-        self._endpoint = None
+        self._endpoint = self._reading_endpoint = None
 
     def close(self) -> None:
-        if self._endpoint is not None:
-            self._endpoint.close()
+        for endpoint in (self._endpoint, self._reading_endpoint):
+            if endpoint is not None:
+                endpoint.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app: ASGIApp | None = self._endpoint
+        principal = scope["state"]["caller"].principal
+        app: ASGIApp | None = self._endpoint if WRITE_SCOPE in principal.scopes else self._reading_endpoint
         if app is None:
             app = build_refusal(scope, 503, "the server is starting or stopping", "Try again in a moment.")
         await app(scope, receive, send)
@@ -326,12 +362,18 @@ _MAX_SCRIPT_BYTES = 20_000_000
 
 
 def start_server(
-    service: Service, settings: HttpSettings, *, mermaid: Path | None = None, math: bool = False
+    service: Service,
+    settings: HttpSettings,
+    *,
+    mermaid: Path | None = None,
+    math: bool = False,
+    identity_section: IdentitySection | None = None,
 ) -> None:
     """Serve until a signal stops the server.
 
     Prints one line with the page's URL when connections are accepted. Raises CannotListen, UnsafeTokens and
-    DamagedTokens, and CommandError if the script is unreadable, or the library for --math is not installed.
+    DamagedTokens, IncompleteIdentity, and CommandError if the script is unreadable, or the library for --math
+    is not installed.
     """
     tokens = service.get_tokens()
     if tokens is not None:
@@ -346,6 +388,9 @@ def start_server(
     )
     sockets, port = open_sockets(settings.address)
     try:
+        identity = NO_IDENTITY
+        if identity_section is not None:
+            identity = build_identity(identity_section, settings.build_page_url(port), tokens)
         endpoint = partial(
             serve_http,
             service.dispatcher,
@@ -357,12 +402,23 @@ def start_server(
             else None,
         )
         operations = Operations(_build_readiness(service))
-        components = AppComponents(site, tokens, endpoint, _build_webhooks(service), operations)
-        app = build_app(components, settings, port)
+        components = AppComponents(
+            site, tokens, endpoint, _build_webhooks(service), operations, build_reading_endpoint(service)
+        )
+        app = build_app(components, settings, port, identity=identity)
         run_app(app, sockets, partial(_print_url, settings.build_url(port)))
     finally:
         for listening_socket in sockets:
             listening_socket.close()
+
+
+def build_reading_endpoint(service: Service) -> Callable[[], AbstractAsyncContextManager[Endpoint]] | None:
+    """Return the function that opens an endpoint without the tools that write; None if no tool writes."""
+    if service.build_reading_dispatcher is None:
+        return None
+    dispatcher = service.build_reading_dispatcher()
+    # The other endpoint loads the index, which both share.
+    return partial(serve_http, dispatcher, version=__version__, load=lambda: None, warm=lambda progress: None)
 
 
 def _load_index_and_pages(service: Service) -> None:

@@ -224,7 +224,7 @@ class Provider:
         if not isinstance(url, str) or not url.isascii() or not url.isprintable():
             return None
         is_secure = url.startswith("https://")
-        return url if is_secure or self.issuer.startswith("http://") and url.startswith("http://") else None
+        return url if is_secure or (self.issuer.startswith("http://") and url.startswith("http://")) else None
 
     async def _request(self, method: str, url: str, **options: Any) -> tuple[int, Mapping[str, Any]]:
         body = bytearray()

@@ -48,9 +48,7 @@ class ResourceServer:
         try:
             header, claims = await verify_signed_token(self._provider, secret, audiences, self._clock())
             _check_type(header, claims)
-            principal = read_principal(
-                self._provider.issuer, claims, self._claim_names, read_scopes(claims)
-            )
+            principal = read_principal(self._provider.issuer, claims, self._claim_names, read_scopes(claims))
         except (InvalidSignedToken, InvalidUser) as error:
             return Refusal(str(error), _FIX)
         except ProviderUnavailable as error:

@@ -166,13 +166,13 @@ def build_server(
 def build_state_boundary() -> RequestStateBoundary:
     """Return a middleware that encrypts the state of a request which the client repeats.
 
-    A state is valid for the same call by the same person, for ten minutes, at this process.
+    A state is valid for the same call by the same principal, for ten minutes, at this process.
     """
     from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
     def get_principal(context: Context) -> str | None:
         caller = get_caller(context)
-        return None if caller is None or caller.person is None else caller.person.token
+        return None if caller is None or caller.principal is None else caller.principal.key
 
     security = RequestStateSecurity(keys=[secrets.token_bytes(32)], bind_principal=get_principal)
     return RequestStateBoundary(security, default_audience="docyard")

@@ -15,8 +15,13 @@
     issuer = "https://login.example.org"
     audience = "https://docs.example.org"
     client_id = "docyard"                     with it, people sign in on the pages
+    sign_in_scopes = ["openid", "profile"]
     groups_claim = "groups"
     organization_claim = "organization"
+
+    [[identity.rules]]
+    group = "staff"                           the name of a group in tokens, or "*" for every user
+    role = "reader"                           none, reader, writer, admin; for a server of one repository
 
     [[identity.people]]
     issuer = "https://login.example.org"
@@ -87,6 +92,13 @@ class MappedPerson(Section):
     person: Text
 
 
+class GroupRole(Section):
+    """The role of a group at a server of one repository. A user without a role may do nothing."""
+
+    group: Text
+    role: Literal["none", "reader", "writer", "admin"]
+
+
 class IdentitySection(Section):
     """The identity provider. Without an issuer, only tokens of Docyard are accepted."""
 
@@ -96,6 +108,8 @@ class IdentitySection(Section):
     client_secret: SecretStr | None = None
     groups_claim: Text = "groups"
     organization_claim: Text = "organization"
+    sign_in_scopes: tuple[Text, ...] = ("openid", "profile")
+    rules: tuple[GroupRole, ...] = ()
     people: tuple[MappedPerson, ...] = ()
 
 

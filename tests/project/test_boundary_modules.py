@@ -34,7 +34,7 @@ BOUNDARY_MODULES = {
         "docyard/forges/webhooks/receiver.py",
     ),
     "uvicorn": ("docyard/http/",),
-    "httpx2": ("docyard/forges/",),
+    "httpx2": ("docyard/forges/", "docyard/identity/"),
     "numkong": ("index/vectors/codes.py",),
     "onnxruntime": ("docyard/embedding/local.py",),
     "tokenizers": ("docyard/embedding/local.py",),

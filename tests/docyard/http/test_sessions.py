@@ -12,8 +12,8 @@ from docyard.http.authentication import (
     MAX_SESSION_S,
     FailedLoginThrottle,
     Sessions,
-    TokenOwner,
 )
+from docyard.identity.verifier import Authenticated
 
 
 class Clock:
@@ -29,20 +29,20 @@ class Clock:
 def test_session_ends_when_idle_or_too_old() -> None:
     clock = Clock()
     sessions = Sessions(clock)
-    value = sessions.start(TokenOwner())
+    value = sessions.start(Authenticated())
     while clock.now <= MAX_SESSION_S:
         assert sessions.find(value) is not None
         clock.now += MAX_IDLE_S
     clock.now = MAX_SESSION_S + 1  # shortly after its last use
     assert sessions.find(value) is None
-    idle_session = sessions.start(TokenOwner())
+    idle_session = sessions.start(Authenticated())
     clock.now += MAX_IDLE_S + 1
     assert sessions.find(idle_session) is None
 
 
 def test_ended_or_unknown_session_is_not_found() -> None:
     sessions = Sessions()
-    value = sessions.start(TokenOwner())
+    value = sessions.start(Authenticated())
     sessions.end(value)
     for invalid_value in (value, "", "x", "é", value[:-1]):
         assert sessions.find(invalid_value) is None
@@ -52,16 +52,16 @@ def test_ended_or_unknown_session_is_not_found() -> None:
 def test_least_recently_used_session_ends_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "MAX_SESSIONS", 3)
     sessions = Sessions()
-    first_value, second_value, third_value = (sessions.start(TokenOwner()) for _ in range(3))
+    first_value, second_value, third_value = (sessions.start(Authenticated()) for _ in range(3))
     assert sessions.find(first_value)
-    fourth_value = sessions.start(TokenOwner())
+    fourth_value = sessions.start(Authenticated())
     assert sessions.find(second_value) is None
     assert all(sessions.find(value) for value in (first_value, third_value, fourth_value))
 
 
 def test_csrf_tokens_differ_by_session_and_server() -> None:
     sessions = Sessions()
-    stored_sessions = [sessions.find(sessions.start(TokenOwner())) for _ in range(2)]
+    stored_sessions = [sessions.find(sessions.start(Authenticated())) for _ in range(2)]
     assert len({session.csrf for session in stored_sessions if session}) == 2
     assert (
         sessions.compute_csrf_token(b"x")
