@@ -98,6 +98,16 @@ _REPOSITORY_OPTIONS = {
     help="Serve the documentation sources that a TOML file names, read-only, with the tools for retrieval.",
 )
 @click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    envvar=environment.CONFIG,
+    show_envvar=True,
+    help="The configuration of a server. Without -C, --index and --sources, serve the organizations of its "
+    "database over HTTP, read-only.",
+)
+@click.option(
     "--check",
     is_flag=True,
     help="Check the file of --sources, fetch and open each source, then exit: 0 if all can be served.",
@@ -156,6 +166,7 @@ def command(
     artifact: Path | None,
     key: Path | None,
     sources_file: Path | None,
+    config_file: Path | None,
     check: bool,
     http: str | None,
     page_url: str | None,
@@ -179,6 +190,7 @@ def command(
         docyard serve --index site-index --read-only --key ~/site.key
         docyard serve -C ~/specs --http 127.0.0.1:8000
         docyard serve --sources sources.toml
+        docyard serve --config server.toml
     """
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="docyard %(levelname)s %(name)s: %(message)s"
@@ -192,6 +204,8 @@ def command(
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     if check and sources_file is not None:
         return _check_sources(find_folder(sources_file))
+    if config_file is not None and repo is None and artifact is None and sources_file is None:
+        return _serve_organizations(find_folder(config_file), selected_toolsets)
     page_url = _read_page_url(page_url)
     settings = _read_http_settings(context, page_url)
     from docyard.service import build_artifact_service, build_repository_service
@@ -301,6 +315,25 @@ def _check_sources(file: Path) -> int:
         click.echo(line)
     can_serve_all = all(entry["available"] and "fetch_error" not in entry for entry in entries)
     return Exit.DONE if can_serve_all else Exit.PROBLEMS
+
+
+def _serve_organizations(file: Path, toolsets: tuple[str, ...] | None) -> int:
+    """Serve the organizations of a server over HTTP until a signal stops the server."""
+    from docyard.hosting.service import OrganizationsService
+    from docyard.http.organizations_server import start_organizations_server
+    from docyard.http.settings import InvalidOptions
+    from docyard.settings.file import read_server_file
+
+    service = OrganizationsService(
+        read_server_file(file), file.parent, options.read_embedding_options(in_background=True)
+    )
+    try:
+        start_organizations_server(service, toolsets)
+    except InvalidOptions as error:
+        raise click.UsageError(f"{file.name}: {error}") from None
+    finally:
+        service.close()
+    return Exit.DONE
 
 
 def _read_page_url(text: str | None) -> str | None:

@@ -1,6 +1,7 @@
 """The HTTP server: authentication, and the routing of requests to MCP or pages.
 
 authentication.py  authentication by token or by session
+challenges.py      challenges of refused requests, and the metadata of the protected resource
 client_address.py  the address of a client, from the connection or from a trusted proxy
 endpoints.py       the MCP endpoints of a server of organizations, one for each view
 health.py          `/healthz`, `/readyz` and `/metrics`
@@ -9,9 +10,10 @@ login.py           `/login`, which accepts a token, and `/logout`, which ends th
 login_page.py      the login page, and the path of the redirect after a login
 operations.py      request ids, metrics, access logs, and the limit of requests by address
 organizations.py   the endpoint of a server of organizations: the view of the caller
+organizations_server.py  the application of a server of organizations
+provider_login.py  sign-in at an identity provider
 refusals.py        responses to rejected requests
 server.py          the application and its server
-server_paths.py    the paths of the servers of organizations
 settings.py        the settings of a server over HTTP
 timeouts.py        request timeouts and a connection cap
 """

@@ -16,11 +16,13 @@ from starlette.types import Receive, Scope, Send
 from docyard.hosting.hosting import Hosting, View
 from docyard.http.endpoints import Endpoints
 from docyard.http.host_origin import allow_default_ports, parse_authority
-from docyard.http.refusals import build_refusal
-from docyard.http.server_paths import read_server_address
+from docyard.http.refusals import MCP_PATH, build_refusal
 
 if TYPE_CHECKING:
     from docyard.caller import Caller, Principal
+
+SERVER_PATH = "/o/{organization}/{server}" + MCP_PATH
+"""The path at which a server speaks MCP."""
 
 _MAX_ATTEMPTS = 3  # a view can change between its choice and its use
 
@@ -49,9 +51,9 @@ class OrganizationsEndpoint:
 
     def _find_view(self, scope: Scope) -> View | None:
         principal = _read_principal(scope)
-        address = read_server_address(scope)
-        if address is not None:
-            return self._hosting.find_view(*address, principal)
+        parameters = scope.get("path_params", {})
+        if "server" in parameters:
+            return self._hosting.find_view(parameters["organization"], parameters["server"], principal)
         return self._hosting.find_host_view(read_host(scope, self._port), principal)
 
     def _refuse(self, scope: Scope) -> Response:

@@ -151,9 +151,8 @@ class AppComponents(NamedTuple):
     """The components of an application: pages, people's tokens, the MCP endpoint, and further routes.
 
     `site` is None if the server has no pages, because it serves many sources. `operations` has the state of
-    the server, its metrics and its limits by address.
-    `open_reading_endpoint` opens an endpoint without the tools that write, for callers who may only read; it is
-    None if no tool writes.
+    the server, its metrics and its limits by address. `open_reading_endpoint` opens an endpoint without the
+    tools that write, for callers who may only read; it is None if no tool writes.
     """
 
     site: Site | None
@@ -181,8 +180,8 @@ def build_app(
     is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: partial(_respond_to_error, components.site),
-        ClientDisconnect: _respond_to_disconnect,
+        HTTPException: partial(respond_to_error, components.site),
+        ClientDisconnect: respond_to_disconnect,
     }
     inner_app = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
     inner_app.router.redirect_slashes = (
@@ -273,7 +272,7 @@ def _build_routes(
     ]
 
 
-async def _respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:
+async def respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:
     """Return the response for a request that no route handles: a page for a browser, or else text."""
     from docyard.web.not_found import build_not_found_handler
 
@@ -285,7 +284,7 @@ async def _respond_to_error(site: Site | None, request: Request, error: Exceptio
     return response
 
 
-async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
+async def respond_to_disconnect(request: Request, error: Exception) -> Response:
     """Return a response for a client that disconnected while it sent a form. Nothing is logged."""
     return Response(status_code=400)
 
@@ -406,7 +405,7 @@ def start_server(
             site, tokens, endpoint, _build_webhooks(service), operations, build_reading_endpoint(service)
         )
         app = build_app(components, settings, port, identity=identity)
-        run_app(app, sockets, partial(_print_url, settings.build_url(port)))
+        run_app(app, sockets, partial(print_url, settings.build_url(port)))
     finally:
         for listening_socket in sockets:
             listening_socket.close()
@@ -445,7 +444,8 @@ def _build_webhooks(service: Service) -> list[Route]:
     return build_webhook_routes(WebhookReceiver(service.build_webhook_target(), secret))
 
 
-def _print_url(url: str) -> None:
+def print_url(url: str) -> None:
+    """Print the URL of a server on one line. A closed output is logged."""
     try:
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()

@@ -29,7 +29,9 @@ class TimeoutH11Protocol(H11Protocol):
     header_timeout_s = 20.0
     body_timeout_s = 120.0  # 4 MiB over a slow connection
     drain_timeout_s = 5.0  # after the response, the client must send the rest of the body within this time
-    read_timeout_s = 30.0  # while 64 KiB of a response wait, the client must read most of them within this time
+    read_timeout_s = (
+        30.0  # while 64 KiB of a response wait, the client must read most of them within this time
+    )
     max_connections = MAX_CONNECTIONS
 
     _state: object = None
