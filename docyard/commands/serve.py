@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _HTTP_OPTIONS = {
     "allow_hosts": "--allow-host",
+    "workers": "--workers",
     "token_file": "--token-file",
     "no_token": "--no-token",
     "mermaid": "--mermaid",
@@ -147,6 +148,16 @@ _REPOSITORY_OPTIONS = {
     help="Accept requests without a token. Needs a loopback address, or --read-only.",
 )
 @click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    envvar=environment.WORKERS,
+    show_envvar=True,
+    help="Serve with N processes. Needs --sources, or --index with --no-token.",
+)
+@click.option(
     "--mermaid",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -173,6 +184,7 @@ def command(
     allow_hosts: tuple[str, ...],
     token_file: Path | None,
     no_token: bool,
+    workers: int,
     mermaid: Path | None,
     math: bool,
 ) -> int:
@@ -208,6 +220,10 @@ def command(
         return _serve_organizations(find_folder(config_file), selected_toolsets)
     page_url = _read_page_url(page_url)
     settings = _read_http_settings(context, page_url)
+    if settings is not None and workers > 1 and not _is_worker():
+        from docyard.http.server import start_workers
+
+        return start_workers(settings, workers, sys.argv[1:])
     from docyard.service import build_artifact_service, build_repository_service
 
     embedding = options.read_embedding_options(in_background=True)
@@ -220,6 +236,7 @@ def command(
             selected_toolsets,
             max_text_tokens=text_tokens,
             embedding=embedding,
+            leads=settings is None or _is_first_worker(),
         )
     elif artifact is not None:
         key = find_folder(key) if key else None
@@ -266,6 +283,14 @@ def _check_usage(context: click.Context) -> None:
         for name, flag in _HTTP_OPTIONS.items():
             if name in given_options:
                 raise click.UsageError(f"{flag} needs --http HOST:PORT")
+    is_many = context.params["http"] is not None and context.params["workers"] > 1
+    if is_many and context.params["sources_file"] is None:
+        if context.params["artifact"] is None:
+            raise click.UsageError("--workers needs --sources or --index: one process serves a repository")
+        if not context.params["no_token"]:
+            raise click.UsageError(
+                "--workers with --index needs --no-token: each process has sessions of its own"
+            )
     if context.params["read_only"] and "page_url" in given_options:
         raise click.UsageError("--read-only and --page-url exclude each other: nothing can be merged")
     if context.params["sources_file"] is not None:
@@ -287,6 +312,21 @@ def _check_usage(context: click.Context) -> None:
     for name, flag in _REPOSITORY_OPTIONS.items():
         if name in given_options:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
+
+
+def _is_worker() -> bool:
+    """Return True if this process is one of several workers."""
+    from docyard.http.supervisor import find_current_worker
+
+    return find_current_worker() is not None
+
+
+def _is_first_worker() -> bool:
+    """Return True if this process serves alone, or is the worker that fetches and builds for all."""
+    from docyard.http.supervisor import find_current_worker
+
+    worker = find_current_worker()
+    return worker is None or worker.is_first
 
 
 def _check_sources(file: Path) -> int:

@@ -35,7 +35,8 @@ from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.operations import Operations
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
-from docyard.http.settings import open_sockets
+from docyard.http.settings import open_sockets, reserve_port
+from docyard.http.supervisor import Supervisor, check_support, find_current_worker
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity
 from docyard.mcp_server.http import serve_http
@@ -368,11 +369,11 @@ def start_server(
     math: bool = False,
     identity_section: IdentitySection | None = None,
 ) -> None:
-    """Serve until a signal stops the server.
+    """Serve until a signal stops the server, alone or as one of several workers.
 
-    Prints one line with the page's URL when connections are accepted. Raises CannotListen, UnsafeTokens and
-    DamagedTokens, IncompleteIdentity, and CommandError if the script is unreadable, or the library for --math
-    is not installed.
+    Prints one line with the page's URL when connections are accepted; the supervisor of workers prints its
+    own. Raises CannotListen, UnsafeTokens and DamagedTokens, IncompleteIdentity, and CommandError if the
+    script is unreadable, or the library for --math is not installed.
     """
     tokens = service.get_tokens()
     if tokens is not None:
@@ -385,7 +386,11 @@ def start_server(
         if service.get_index is not None
         else None
     )
-    sockets, port = open_sockets(settings.address)
+    worker = find_current_worker()
+    if worker is not None:
+        settings = settings._replace(address=settings.address._replace(port=worker.port), token=worker.token)
+    sockets, port = open_sockets(settings.address, is_shared=worker is not None)
+    on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
     try:
         identity = NO_IDENTITY
         if identity_section is not None:
@@ -405,7 +410,7 @@ def start_server(
             site, tokens, endpoint, _build_webhooks(service), operations, build_reading_endpoint(service)
         )
         app = build_app(components, settings, port, identity=identity)
-        run_app(app, sockets, partial(print_url, settings.build_url(port)))
+        run_app(app, sockets, on_start)
     finally:
         for listening_socket in sockets:
             listening_socket.close()
@@ -418,6 +423,23 @@ def build_reading_endpoint(service: Service) -> Callable[[], AbstractAsyncContex
     dispatcher = service.build_reading_dispatcher()
     # The other endpoint loads the index, which both share.
     return partial(serve_http, dispatcher, version=__version__, load=lambda: None, warm=lambda progress: None)
+
+
+def start_workers(settings: HttpSettings, count: int, arguments: Sequence[str]) -> int:
+    """Serve with several processes until a signal; each runs the command `arguments`. Return the exit code.
+
+    Prints one line with the URL when all workers accept connections. Raises CannotListen, and CommandError if
+    the system does not support it.
+    """
+    check_support()
+    sockets, port = reserve_port(settings.address)
+    try:
+        return Supervisor(count, arguments, port, settings.token).run(
+            partial(print_url, settings.build_url(port))
+        )
+    finally:
+        for reserved_socket in sockets:
+            reserved_socket.close()
 
 
 def _load_index_and_pages(service: Service) -> None:

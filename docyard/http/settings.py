@@ -10,6 +10,7 @@ import secrets
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -103,16 +104,23 @@ def parse_page_url(text: str) -> str:
     return f"{scheme}://{authority.host}" + (f":{authority.port}" if authority.port is not None else "")
 
 
-def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
-    """Open listening sockets; return them and their port. Raises CannotListen."""
+def open_sockets(
+    address: ListenAddress, *, is_shared: bool = False, listens: bool = True
+) -> tuple[list[socket.socket], int]:
+    """Open sockets; return them and their port. Raises CannotListen.
+
+    Several processes of a user can bind shared sockets to the same port. The system distributes connections to
+    those that listen.
+    """
+    bind = partial(_bind_socket, is_shared=is_shared, listens=listens)
     if address.host != "localhost":
-        listener = _bind_socket(address.host, address.port)
+        listener = bind(address.host, address.port)
         return [listener], listener.getsockname()[1]
     for attempt in range(1 if address.port else _MAX_PORT_ATTEMPTS):
-        ipv4_socket = _bind_socket("127.0.0.1", address.port)
+        ipv4_socket = bind("127.0.0.1", address.port)
         port = ipv4_socket.getsockname()[1]
         try:
-            return [ipv4_socket, _bind_socket("::1", port)], port
+            return [ipv4_socket, bind("::1", port)], port
         except CannotListen as error:
             if error.details["reason"] != errno.EADDRINUSE:  # this machine has no IPv6
                 return [ipv4_socket], port
@@ -122,7 +130,18 @@ def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
     raise AssertionError("unreachable")
 
 
-def _bind_socket(host: str, port: int) -> socket.socket:
+def reserve_port(address: ListenAddress) -> tuple[list[socket.socket], int]:
+    """Reserve a port for shared sockets that other processes open; return the sockets that keep it.
+
+    Raises CannotListen, also if the port belongs to another server with shared sockets.
+    """
+    sockets, port = open_sockets(address)
+    for own_socket in sockets:
+        own_socket.close()
+    return open_sockets(address._replace(port=port), is_shared=True, listens=False)
+
+
+def _bind_socket(host: str, port: int, *, is_shared: bool, listens: bool) -> socket.socket:
     listener = None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -133,8 +152,11 @@ def _bind_socket(host: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             with suppress(OSError):
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host, port))
-        listener.listen(_BACKLOG)
+        if listens:
+            listener.listen(_BACKLOG)
     except OSError as error:
         if listener is not None:
             listener.close()

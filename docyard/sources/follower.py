@@ -7,6 +7,7 @@ source. SIGHUP requests that the list is read again.
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import threading
 import time
@@ -34,7 +35,8 @@ class Follower:
     """Follows the sources of a server from `start` to `close`.
 
     `access` returns the user's credentials and is called for each fetch. `reload` reads the list of sources
-    again; it is called at SIGHUP, and every `reload_interval_s` seconds if these are given.
+    again; it is called at SIGHUP, and every `reload_interval_s` seconds if these are given. If `leads` is
+    False, another process fetches the sources and builds their indexes; only requested fetches are made.
     """
 
     def __init__(
@@ -43,10 +45,13 @@ class Follower:
         access: Callable[[], Access],
         reload: Callable[[], object],
         reload_interval_s: float | None = None,
+        *,
+        leads: bool = True,
     ) -> None:
         self._sources = sources
         self._access = access
         self._reload = reload
+        self._leads = leads
         self._max_wait_s = _MAX_WAIT_S if reload_interval_s is None else reload_interval_s
         self._reloads_regularly = reload_interval_s is not None
         self._work_event = threading.Event()
@@ -124,7 +129,11 @@ class Follower:
     def _compute_due_time(self, source: Source) -> float:
         """Return the time of the next fetch. The caller holds the lock."""
         last_time = self._last_fetch_times.get(source)
-        if last_time is None or source in self._requested:
+        if source in self._requested:
+            return 0.0
+        if not self._leads:
+            return math.inf
+        if last_time is None:
             return 0.0
         interval_s = source.settings.interval_s
         return last_time + (min(interval_s, _DAMAGE_WAIT_S) if source.is_damaged else interval_s)
@@ -134,7 +143,7 @@ class Follower:
         if source.settings.url is not None and self._claim_fetch(source):
             queue = self._due_sources if source.fetch_error is None else self._due_failed_sources
             queue.put(source)
-        if source not in self._prepared and source not in self._fetching:
+        if self._leads and source not in self._prepared and source not in self._fetching:
             try:
                 source.prepare()
                 self._prepared.add(source)

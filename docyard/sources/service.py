@@ -87,10 +87,11 @@ def build_sources_service(
     *,
     max_text_tokens: int | None = None,
     embedding: EmbeddingOptions = NO_EMBEDDING,
+    leads: bool = True,
 ) -> Service:
     """Return the service of a file of sources. Raises InvalidSourcesFile.
 
-    Must be called in the main thread, because it listens to SIGHUP.
+    If `leads` is False, another process fetches the sources and builds their indexes. Must be called in the main thread, because it listens to SIGHUP.
     """
     sources = create_sources(file, embedding=embedding)
     dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)
@@ -99,7 +100,7 @@ def build_sources_service(
         if _reload_sources(sources, file):
             dispatcher.on_list_change()
 
-    follower = Follower(sources, environment.read_remote_access, reload)
+    follower = Follower(sources, environment.read_remote_access, reload, leads=leads)
     follower.listen_to_hangup()
 
     def warm(progress: object) -> None:
