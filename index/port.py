@@ -117,9 +117,12 @@ class ListPosition(NamedTuple):
 class VectorRanking(Protocol):
     """The nearness of sections to a question. Sections are given by their digests.
 
-    `position` is the state of the vectors, which a cursor contains. `fusion` is None if the results are
+    `vector` is that of the question. `position` is the state of the vectors, which a cursor contains. `fusion` is None if the results are
     the nearest sections alone. The first `pinned_count` sections of the list of words stay first.
     """
+
+    @property
+    def vector(self) -> NDArray[np.float32]: ...
 
     @property
     def position(self) -> ListPosition: ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from index.status import IndexStatus
     from index.storage.metadata import Metadata
     from index.vectors.related_sections import RelatedSection
+    from index.vectors.embedder import Vectors
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
     from workspace.document.document import Document
@@ -77,7 +78,8 @@ class SearchPage:
     operators of the query, which were searched as words. `terms` are the index terms of the search.
     `missing_words` are the words of the query that no section contains; empty for a page after the first.
     `search_type` is the type of the search that found the hits. `embedding` reports the provider of vectors;
-    None without a provider, and for a search that asked for words alone.
+    None without a provider, and for a search that asked for words alone. `question_vector` is the vector of the
+    question, if one was used. `is_cached` means that an earlier search of the same commit found the page.
     """
 
     hits: tuple[Hit, ...]
@@ -92,6 +94,8 @@ class SearchPage:
     missing_words: tuple[str, ...] = ()
     search_type: SearchType = "bm25"
     embedding: EmbeddingReport | None = None
+    question_vector: Vectors | None = field(default=None, compare=False)
+    is_cached: bool = False
 
 
 class VectorSearchUnavailable(WorkspaceError):
@@ -251,6 +255,9 @@ class SearchIndex:
             missing_words=() if offset else find_missing_words(query, parsed_query, results.absent_terms),
             search_type="bm25" if parsed_query.vector_ranking is None else requested_type,
             embedding=embedding,
+            question_vector=None
+            if parsed_query.vector_ranking is None
+            else parsed_query.vector_ranking.vector,
         )
 
     def _add_vectors(

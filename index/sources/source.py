@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -186,7 +187,7 @@ class Source:
             if page is None:
                 page = index.search(query, limit=limit, search_type=search_type, progress=progress)
                 if page.embedding is None and page.commit == key[0] and not page.is_stale:
-                    self._pages.put(key, page)
+                    self._pages.put(key, replace(page, is_cached=True))
             return page
 
     def stats(self) -> SourceStats:

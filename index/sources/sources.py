@@ -22,6 +22,7 @@ from workspace.nearest import find_nearest
 if TYPE_CHECKING:
     from index.port import Progress, SearchType
     from index.service import Hit, SearchPage
+    from index.vectors.embedder import Vectors
     from index.vectors.options import EmbeddingOptions
 
 _FUSION_CONSTANT = 60
@@ -208,7 +209,8 @@ class SourcesPage(NamedTuple):
     be searched. `missing_words` are the words of the question that no searched source contains. `notes`
     report invalid operators. `suggested_queries` find something where the question finds nothing. `terms` are
     the index terms of the search. `search_type` is the type of the search that found the hits, and
-    `embedding_notes` are the reasons why words alone decided.
+    `embedding_notes` are the reasons why words alone decided. `question_vector` is the vector of the question, if
+    one was used. `is_cached` means that an earlier search of the same commits found the hits.
     """
 
     hits: tuple[SourceHit, ...]
@@ -221,6 +223,8 @@ class SourcesPage(NamedTuple):
     terms: tuple[str, ...] = ()
     search_type: SearchType = "bm25"
     embedding_notes: tuple[str, ...] = ()
+    question_vector: Vectors | None = None
+    is_cached: bool = False
 
 
 def search_sources(
@@ -267,6 +271,10 @@ def search_sources(
                 page.embedding.note for page in pages.values() if page.embedding and page.embedding.note
             )
         ),
+        question_vector=next(
+            (page.question_vector for page in pages.values() if page.question_vector is not None), None
+        ),
+        is_cached=all(page.is_cached for page in pages.values()),
     )
 
 

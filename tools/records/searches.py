@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRecord:
     """One question that a call searched for.
 
-    `result_counts` are the numbers of results by namespace, of one for a question in one namespace; the
+    `result_counts` are the numbers of results by searched namespace, that of the best result first; the
     namespace of a server of one repository is empty. `commits` are the searched commits by namespace.
-    `addresses` are those of the results, `walkthrough` and `step` those under way. `embedding` is the vector
-    of the question, if one was made.
+    `addresses` are the namespaces and addresses of the results, `walkthrough` and `step` those under way.
+    `embedding` is the vector of the question, if one was used. A further page of the same results is no record
+    of its own.
     """
 
     query: str
     search_type: str
-    result_counts: dict[str, int]
-    commits: dict[str, str | None]
-    addresses: tuple[str, ...]
+    result_counts: Mapping[str, int]
+    commits: Mapping[str, str | None]
+    addresses: tuple[tuple[str, str], ...]
     missing_words: tuple[str, ...]
     duration_ms: float
     is_cached: bool = False
     walkthrough: str | None = None
     step: str | None = None
-    embedding: tuple[float, ...] | None = None
+    embedding: Sequence[float] | None = None
 
 
 # A context variable, because many function calls are between the response and the search.
@@ -56,3 +57,16 @@ def add_search(record: SearchRecord) -> None:
     records = _RECORDS.get()
     if records is not None:
         records.append(record)
+
+
+def name_searched_namespace(namespace: str) -> None:
+    """Set the namespace of the searches of this call that name none."""
+    records = _RECORDS.get() or []
+    for number, record in enumerate(records):
+        if "" in record.result_counts:
+            records[number] = replace(
+                record,
+                result_counts={namespace: record.result_counts[""]},
+                commits={namespace: record.commits.get("")},
+                addresses=tuple((namespace, address) for _, address in record.addresses),
+            )

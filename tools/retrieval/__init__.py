@@ -9,6 +9,7 @@ handles.py                          signed handles of walkthroughs
 lifts.py                            the lifts of a contextual search
 list_documentation_sources.py       the sources, with their sizes and times
 list_walkthroughs.py                the walkthroughs of the sources
+recorded_searches.py                the report of a search to the records of a server
 related_steps.py                    the relation of sections to the walkthrough under way
 results.py                          results within a budget of tokens
 search_documentation.py             a search in one source or in all

@@ -18,6 +18,7 @@ from tools.budgets.limits import MAX_TOKENS, MIN_ANSWER_TOKENS, parse_max_tokens
 from tools.compatibility.near_names import resolve_near_names
 from tools.dispatcher import ToolDispatcher, UnknownTool, add_hints
 from tools.errors import build_error_response
+from tools.records.searches import name_searched_namespace
 from tools.retrieval import TOOLS, WALKTHROUGH_TOOLS
 from tools.retrieval.context import RetrievalContext
 from tools.retrieval.search_documentation import TOOL as SEARCH_TOOL
@@ -216,6 +217,7 @@ class SourcesDispatcher:
             answer = dispatcher.call(
                 tool.name, own_arguments, client=client, progress=progress, max_tokens=max_tokens
             )
+        name_searched_namespace(source.name)
         return self._replace_search_tool_name(answer)
 
     def _replace_search_tool_name(self, answer: Answer) -> Answer:

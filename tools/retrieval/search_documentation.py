@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -28,6 +29,7 @@ from tools.arguments import (
     read_operations,
 )
 from tools.budgets.limits import MAX_TOKENS
+from tools.retrieval.recorded_searches import record_page
 from tools.retrieval.related_steps import RelatedSteps
 from tools.retrieval.results import (
     Detail,
@@ -184,13 +186,17 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A search, and its answer with some of the results. `offset` is the number of hits of earlier pages."""
+    """A search, and its answer with some of the results. `offset` is the number of hits of earlier pages.
+
+    `duration_ms` is the time that the search took.
+    """
 
     context: RetrievalContext
     request: SearchDocumentationArguments
     page: SourcesPage
     digest: str
     offset: int
+    duration_ms: float
 
     @classmethod
     def run(cls, context: RetrievalContext, request: SearchDocumentationArguments) -> _Search:
@@ -205,6 +211,7 @@ class _Search:
         commits_digest, offset = None, 0
         if request.cursor is not None:
             commits_digest, offset = read_sources_cursor(request.cursor, digest)
+        start = perf_counter()
         page = search_sources(
             sources,
             request.query,
@@ -213,16 +220,19 @@ class _Search:
             search_type=request.search_type,
             progress=context.progress,
         )
+        duration_ms = (perf_counter() - start) * 1_000
         if commits_digest is not None:
             check_cursor_commits(commits_digest, page.commits)
-        return cls(context, request, page, digest, offset)
+        return cls(context, request, page, digest, offset, duration_ms)
 
     def build_results(self, *, includes_namespace: bool) -> list[Result]:
-        """Return the results, with their contents if the request includes contents."""
+        """Return and record the results, with their contents if the request includes contents."""
         results = build_results(
             self.page, includes_content=self.request.include_content, includes_namespace=includes_namespace
         )
         related_steps = find_related_steps(self.context, self.request.handle)
+        if not self.offset:
+            record_page(self.request.query, self.page, related_steps, self.duration_ms)
         if related_steps is not None:
             for result, source_hit in zip(results, self.page.hits, strict=True):
                 result.fields.update(related_steps.describe(source_hit))

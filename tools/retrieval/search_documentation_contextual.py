@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,6 +27,7 @@ from tools.retrieval.lifts import (
     explain_technology,
     list_technologies,
 )
+from tools.retrieval.recorded_searches import record_page
 from tools.retrieval.related_steps import RelatedSteps
 from tools.retrieval.results import Detail, ResultList, build_results, fit_results, suggest_continuation
 from tools.retrieval.search_documentation import (
@@ -95,6 +97,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     search_context = _read_context(request.context)
     sources = context.sources.select(request.namespace)
     related_steps = find_related_steps(context, request.handle)
+    start = perf_counter()
     page = search_sources(
         sources, request.query, limit=max(_MAX_CANDIDATES, request.max_results), progress=context.progress
     )
@@ -102,6 +105,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     # The sort is stable, so without lifts the list is that of search_documentation.
     lifted_hits = sorted(lifted_hits, key=lambda lifted: -lifted.hit.score)[: request.max_results]
     shown_page = page._replace(hits=tuple(lifted.hit for lifted in lifted_hits), has_more=False)
+    record_page(request.query, shown_page, related_steps, (perf_counter() - start) * 1_000)
     results = build_results(shown_page, includes_content=True, includes_namespace=len(context.sources) > 1)
     for result, (source_hit, lifts) in zip(results, lifted_hits, strict=True):
         result.fields["lifted_by"] = [

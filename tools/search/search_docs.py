@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from pydantic import Field
 from tools.arguments import SINCE_DESCRIPTION, Integer, InvalidArguments, ReadingArguments, read_arguments
 from tools.caveats import describe_search_caveats
 from tools.errors import build_ref_argument
+from tools.records.searches import SearchRecord, add_search, are_searches_recorded
 from tools.search.fitting_hits import find_fitting_hits
 from tools.search.found_tasks import describe_found_tasks
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -80,7 +82,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         since=request.since,
         search_type=request.search_type,
     )
+    start = perf_counter()
     page, hits = find_fitting_hits(search, _describe_hit, request.limit, context.text_tokens)
+    if request.cursor is None and are_searches_recorded():
+        _record_search(request.query, page, (perf_counter() - start) * 1_000)
     hint = (
         {
             "message": page.hint.message,
@@ -102,6 +107,21 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         data["next_step"] = _suggest_search(page, request)
     data |= describe_search_caveats(page)
     return Answer(data)
+
+
+def _record_search(query: str, page: SearchPage, duration_ms: float) -> None:
+    add_search(
+        SearchRecord(
+            query=query,
+            search_type=page.search_type,
+            result_counts={"": len(page.hits)},
+            commits={"": page.commit},
+            addresses=tuple(("", hit.address) for hit in page.hits),
+            missing_words=page.missing_words,
+            duration_ms=duration_ms,
+            embedding=page.question_vector,  # type: ignore[arg-type]
+        )
+    )
 
 
 def _parse_arguments(
