@@ -117,8 +117,9 @@ class ListPosition(NamedTuple):
 class VectorRanking(Protocol):
     """The nearness of sections to a question. Sections are given by their digests.
 
-    `vector` is that of the question. `position` is the state of the vectors, which a cursor contains. `fusion` is None if the results are
-    the nearest sections alone. The first `pinned_count` sections of the list of words stay first.
+    `vector` is that of the question. `position` is the state of the vectors, which a cursor contains.
+    `fusion` is None if the results are the nearest sections alone. The first `pinned_count` sections of the
+    list of words stay first.
     """
 
     @property

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from index.segments.generation import SegmentReader
     from index.status import IndexStatus
     from index.storage.metadata import Metadata
-    from index.vectors.related_sections import RelatedSection
     from index.vectors.embedder import Vectors
+    from index.vectors.related_sections import RelatedSection
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
     from workspace.document.document import Document
@@ -78,8 +78,8 @@ class SearchPage:
     operators of the query, which were searched as words. `terms` are the index terms of the search.
     `missing_words` are the words of the query that no section contains; empty for a page after the first.
     `search_type` is the type of the search that found the hits. `embedding` reports the provider of vectors;
-    None without a provider, and for a search that asked for words alone. `question_vector` is the vector of the
-    question, if one was used. `is_cached` means that an earlier search of the same commit found the page.
+    None without a provider, and for a search that asked for words alone. `question_vector` is the vector of
+    the question, if one was used. `is_cached` means that an earlier search of the commit found the page.
     """
 
     hits: tuple[Hit, ...]
@@ -95,7 +95,7 @@ class SearchPage:
     search_type: SearchType = "bm25"
     embedding: EmbeddingReport | None = None
     question_vector: Vectors | None = field(default=None, compare=False)
-    is_cached: bool = False
+    is_cached: bool = field(default=False, compare=False)
 
 
 class VectorSearchUnavailable(WorkspaceError):

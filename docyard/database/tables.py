@@ -167,10 +167,12 @@ SEARCH_QUERIES = Table(
     Column("walkthrough_id", Text),
     Column("walkthrough_step_id", Text),
     Column("response_time_ms", Integer),
-    # 32-bit floats, little-endian; stored only if the operator asks for them.
+    # 32-bit floats, in the byte order of the machine; stored only if the operator asks for them.
     Column("query_embedding", LargeBinary),
     _time_column(),
     Column("commit", Text),
+    # The number of searched namespaces. With several, `namespace_id` is that of the best result.
+    Column("namespace_count", Integer, nullable=False, default=1),
     Column("cache_hit", Boolean, nullable=False, default=False),
     Column("clicked", Boolean, nullable=False, default=False),
     # The words of the question that occur nowhere; None if words are not recorded.
@@ -181,6 +183,55 @@ SEARCH_QUERIES = Table(
     Index("documentation_search_queries_namespace_idx", "namespace_id", "created_at"),
     Index("documentation_search_queries_walkthrough_idx", "walkthrough_id", "walkthrough_step_id"),
     Index("documentation_search_queries_session_idx", "mcp_server_session_id"),
+    Index("documentation_search_queries_organization_idx", "organization_id", "created_at"),
+)
+
+# The counts below are sums of rows of the table above. `docyard.records.counts` changes both together.
+
+SEARCH_COUNTS = Table(
+    "documentation_search_counts",
+    METADATA,
+    # Every column but the last two is part of the key.
+    Column("organization_id", Text, ForeignKey("organizations.id", ondelete="CASCADE"), primary_key=True),
+    Column("mcp_server_id", Text, primary_key=True),
+    # Empty for questions in several namespaces, which belong to none of them.
+    Column("namespace_id", Text, primary_key=True),
+    # "hour" or "day", which begins at `start` (UTC).
+    Column("unit", Text, primary_key=True),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    # The searches took less than this time, and at least that of the bucket below.
+    Column("latency_below_ms", Integer, primary_key=True, autoincrement=False),
+    Column("searches", Integer, nullable=False),
+    Column("empty_searches", Integer, nullable=False),
+    _owned_by_server(),
+    Index("documentation_search_counts_period_idx", "organization_id", "unit", "start"),
+)
+
+TERM_COUNTS = Table(
+    "documentation_term_counts",
+    METADATA,
+    Column("organization_id", Text, ForeignKey("organizations.id", ondelete="CASCADE"), primary_key=True),
+    # "question", "unanswered" (a question without results) or "missing" (a word that occurs nowhere).
+    Column("kind", Text, primary_key=True),
+    Column("namespace_id", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("day", BigInteger, primary_key=True, autoincrement=False),
+    Column("searches", Integer, nullable=False),
+    Index("documentation_term_counts_day_idx", "organization_id", "kind", "day"),
+)
+
+TERM_TOTALS = Table(
+    "documentation_term_totals",
+    METADATA,
+    Column("organization_id", Text, ForeignKey("organizations.id", ondelete="CASCADE"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("namespace_id", Text, primary_key=True),
+    # That of the text. A text is too long for an index.
+    Column("digest", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+    # The sum of the counts of all days.
+    Column("searches", Integer, nullable=False),
+    Index("documentation_term_totals_searches_idx", "organization_id", "kind", "searches", "digest"),
 )
 
 TOOL_CALLS = Table(

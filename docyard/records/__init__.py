@@ -1,1 +1,10 @@
-"""The records of searches and calls, and the reports of readers."""
+"""The records of searches and calls, and the reports of readers.
+
+counts.py                 counts of searches, questions and words, as sums of the recorded searches
+default_organization.py   the organization of a server whose sources are in a file
+opt_outs.py               the principals and clients that are not recorded
+questions.py              the form of a question that is stored: its words, or a keyed hash
+recorder.py               the thread that records behind the answers
+retention.py              the deletion of old records
+rows.py                   the rows of a batch of calls
+"""

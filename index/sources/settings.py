@@ -15,6 +15,12 @@
 
     [limits]
     max_tokens = 5000
+    searches_per_minute = 120
+
+    [analytics]
+    database = "searches.sqlite"             or postgresql://USER@HOST/NAME
+    mode = "hash"                            or "off", or "text"
+    retention_days = 90
 
     [embedding]
     provider = "local"                       or "http", with url and model; its key is a variable
@@ -204,9 +210,32 @@ class Features(_Settings):
 
 
 class AnswerLimits(_Settings):
-    """The largest number of tokens of an answer of search_documentation; a call may request fewer."""
+    """The limits of search_documentation: the tokens of an answer, and the searches of one caller.
+
+    A call may request fewer tokens. None is no limit.
+    """
 
     max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
+    searches_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+
+def _check_database(text: str) -> str:
+    if not text.isprintable() or ("://" in text and not text.startswith(("sqlite:///", "postgresql://"))):
+        raise ValueError("must be the path of a file, or begin with postgresql://")
+    return text
+
+
+class Analytics(_Settings):
+    """The records of searches: their database, what they contain, and the days that they are kept."""
+
+    database: Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_check_database)]
+    mode: Literal["off", "hash", "text"] = "hash"
+    retention_days: Annotated[int, Field(ge=1, le=3_650)] = 90
+
+    @property
+    def database_url(self) -> str:
+        """The URL of the database; a path is one of SQLite."""
+        return self.database if "://" in self.database else f"sqlite:///{self.database}"
 
 
 class EmbeddingSettings(_Settings):
@@ -250,6 +279,7 @@ class SourcesFile(_Settings):
     sources: SourceTables = {}
     features: Features = Features()
     limits: AnswerLimits = AnswerLimits()
+    analytics: Analytics | None = None
     embedding: EmbeddingSettings | None = None
 
 
@@ -310,6 +340,7 @@ def _list_setting_names(location: Sequence[str]) -> list[str]:
         "sources": SourceSettings,
         "features": Features,
         "limits": AnswerLimits,
+        "analytics": Analytics,
         "embedding": EmbeddingSettings,
     }
     return list((models[location[0]] if location else SourcesFile).model_fields)

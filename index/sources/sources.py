@@ -209,8 +209,8 @@ class SourcesPage(NamedTuple):
     be searched. `missing_words` are the words of the question that no searched source contains. `notes`
     report invalid operators. `suggested_queries` find something where the question finds nothing. `terms` are
     the index terms of the search. `search_type` is the type of the search that found the hits, and
-    `embedding_notes` are the reasons why words alone decided. `question_vector` is the vector of the question, if
-    one was used. `is_cached` means that an earlier search of the same commits found the hits.
+    `embedding_notes` are the reasons why words alone decided. `question_vector` is the vector of the
+    question, if one was used. `is_cached` means that an earlier search of the commits found the hits.
     """
 
     hits: tuple[SourceHit, ...]

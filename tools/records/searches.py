@@ -15,8 +15,8 @@ class SearchRecord:
     `result_counts` are the numbers of results by searched namespace, that of the best result first; the
     namespace of a server of one repository is empty. `commits` are the searched commits by namespace.
     `addresses` are the namespaces and addresses of the results, `walkthrough` and `step` those under way.
-    `embedding` is the vector of the question, if one was used. A further page of the same results is no record
-    of its own.
+    `embedding` is the vector of the question, if one was used. A further page of the same results is not
+    recorded.
     """
 
     query: str

@@ -124,6 +124,7 @@ def test_seed_columns_and_indexes_exist() -> None:
         "documentation_search_queries_namespace_idx",
         "documentation_search_queries_walkthrough_idx",
         "documentation_search_queries_session_idx",
+        "documentation_search_queries_organization_idx",  # not in the design: exports, and deletion by age
     }
     assert {index.name for index in METADATA.tables["mcp_server_documentation_namespaces"].indexes} == {
         "mcp_server_documentation_namespaces_mcp_server_id_idx",

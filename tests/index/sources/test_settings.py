@@ -69,12 +69,12 @@ def test_empty_file_has_no_sources(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
-    text = '# first line\n[sources.api]\nrepo = "x"\nreff = "main"\n\n[limits]\nmax_tokens = 3\n[analytics]\n'
+    text = '# first line\n[sources.api]\nrepo = "x"\nreff = "main"\n\n[limits]\nmax_tokens = 3\n[analytic]\n'
     mistakes = list_mistakes(tmp_path, text)
     assert [(item.line, item.setting) for item in mistakes] == [
         (4, "sources.api.reff"),
         (7, "limits.max_tokens"),
-        (8, "analytics"),
+        (8, "analytic"),
     ]
     assert mistakes[0].fix == "Did you mean 'ref'?"
 
@@ -107,7 +107,11 @@ def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
         ("[sources.a]\nrepo = 'x'\npermalink = 'javascript:{path}'\n", 3, "https:// or http://"),
         ("[sources.a]\nrepo = 'x'\nref = 5\n", 3, "string"),
         ("[features]\ntool_prefix = 'Docs-'\n", 2, "lower-case"),
-        ("[limits]\nsearches_per_minute = 120\n", 2, "no setting"),
+        ("[limits]\nsearches_per_minut = 120\n", 2, "no setting"),
+        ("[limits]\nsearches_per_minute = 0\n", 2, "greater than or equal to 1"),
+        ("[analytics]\nmode = 'hash'\n", 1, "Field required"),
+        ("[analytics]\ndatabase = 'mysql://host/name'\n", 2, "postgresql://"),
+        ("[analytics]\ndatabase = 'x'\nmode = 'words'\n", 3, "'off', 'hash' or 'text'"),
         ("[limits]\nmax_tokens = 'x'\n", 2, "integer"),
     ],
 )
