@@ -86,6 +86,7 @@ COMMANDS = (
     "tokens",
     "sync",
     "sources",
+    "admin",
     "doctor",
     "completion",
 )

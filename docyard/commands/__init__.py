@@ -2,6 +2,7 @@
 
 Each module defines a click command named `command`.
 
+    admin/         `docyard admin`
     build.py       `docyard build`
     comments/      `docyard comments`
     completion.py  `docyard completion`

@@ -213,8 +213,8 @@ TERM_COUNTS = Table(
     Column("organization_id", Text, ForeignKey("organizations.id", ondelete="CASCADE"), primary_key=True),
     # "question", "unanswered" (a question without results) or "missing" (a word that occurs nowhere).
     Column("kind", Text, primary_key=True),
-    Column("namespace_id", Text, primary_key=True),
     Column("digest", Text, primary_key=True),
+    Column("namespace_id", Text, primary_key=True),
     Column("day", BigInteger, primary_key=True, autoincrement=False),
     Column("searches", Integer, nullable=False),
     Index("documentation_term_counts_day_idx", "organization_id", "kind", "day"),

@@ -2,9 +2,11 @@
 
 counts.py                 counts of searches, questions and words, as sums of the recorded searches
 default_organization.py   the organization of a server whose sources are in a file
+export.py                 the export of recorded searches as CSV, JSON or Parquet
 opt_outs.py               the principals and clients that are not recorded
 questions.py              the form of a question that is stored: its words, or a keyed hash
 recorder.py               the thread that records behind the answers
 retention.py              the deletion of old records
 rows.py                   the rows of a batch of calls
+summary.py                the numbers of an organization in a period
 """

@@ -24,7 +24,7 @@ DEFAULT_SLUG = "default"
 
 
 def find_or_create_default_target(connection: Connection, names: Iterable[str]) -> RecordTarget:
-    """Return the ids of the organization, its server and its namespaces. Missing rows are created."""
+    """Return the ids of the organization, its server and its namespaces; create missing rows."""
     lock_for_writing(connection)
     organization_id = connection.execute(
         select(ORGANIZATIONS.c.id).where(ORGANIZATIONS.c.slug == DEFAULT_SLUG)
@@ -54,7 +54,7 @@ def find_or_create_default_target(connection: Connection, names: Iterable[str]) 
 
 
 class SourcesRecords(NamedTuple):
-    """The records of a server whose sources are in a file: start and close `recorder`, and pass `observer`."""
+    """The records of a server with a file of sources: start and close `recorder`, and pass `observer`."""
 
     database: Database
     recorder: Recorder

@@ -64,8 +64,8 @@ def upgrade() -> None:
         "documentation_term_counts",
         sa.Column("organization_id", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("namespace_id", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("namespace_id", sa.Text(), nullable=False),
         sa.Column("day", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("searches", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -77,8 +77,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint(
             "organization_id",
             "kind",
-            "namespace_id",
             "digest",
+            "namespace_id",
             "day",
             name=op.f("documentation_term_counts_pkey"),
         ),
