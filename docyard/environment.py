@@ -41,6 +41,8 @@ EMBEDDING_DIMENSIONS = "DOCYARD_EMBEDDING_DIMENSIONS"
 EMBEDDING_TIMEOUT = "DOCYARD_EMBEDDING_TIMEOUT"
 EMBEDDING_KEY = "DOCYARD_EMBEDDING_KEY"
 
+_METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the variable of the library for metrics
+
 TOKEN = "DOCYARD_TOKEN"
 """The token with which a person approves a proposal, or merges a protected change."""
 
@@ -155,7 +157,13 @@ def set_metrics_folder(folder: Path) -> None:
 
     Call this before `docyard.telemetry.metrics` is imported. The folder must be empty at the start.
     """
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+    os.environ[_METRICS_FOLDER] = str(folder)
+
+
+def find_metrics_folder() -> Path | None:
+    """Return the folder of the metrics of several workers; None in a process that serves alone."""
+    folder = os.environ.get(_METRICS_FOLDER)
+    return Path(folder) if folder else None
 
 
 def is_completion_request() -> bool:

@@ -37,18 +37,20 @@ class OrganizationsService:
         )
         self.hosting = Hosting(self.database, folders, embedding)
         self._is_schema_checked = False
-        self._follower = Follower(
-            self.hosting, environment.read_remote_access, self._reload, RELOAD_INTERVAL_S
-        )
+        self._follower: Follower | None = None
 
-    def start(self) -> None:
+    def start(self, *, leads: bool = True) -> None:
         """Read the organizations, and follow them and their sources.
 
-        An unavailable database is waited for while the server runs. Raises SchemaMismatch. Must be called in
-        the main thread, because it listens to SIGHUP.
+        If `leads` is False, another process fetches the sources and builds their indexes. An unavailable
+        database is waited for while the server runs. Raises SchemaMismatch. Must be called in the main
+        thread, because it listens to SIGHUP.
         """
         self._check_schema()
         self.hosting.reload()
+        self._follower = Follower(
+            self.hosting, environment.read_remote_access, self._reload, RELOAD_INTERVAL_S, leads=leads
+        )
         self._follower.listen_to_hangup()
         self._follower.start()
 
@@ -70,6 +72,7 @@ class OrganizationsService:
 
     def close(self) -> None:
         """Stop following, and close the sources and the database."""
-        self._follower.close()
+        if self._follower is not None:
+            self._follower.close()
         self.hosting.close()
         self.database.close()

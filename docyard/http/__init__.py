@@ -8,6 +8,7 @@ health.py          `/healthz`, `/readyz` and `/metrics`
 host_origin.py     validation of the headers Host and Origin
 login.py           `/login`, which accepts a token, and `/logout`, which ends the session
 login_page.py      the login page, and the path of the redirect after a login
+monitoring.py      the limits, records and metrics of a server with a configuration file
 operations.py      request ids, metrics, access logs, and the limit of requests by address
 organizations.py   the endpoint of a server of organizations: the view of the caller
 organizations_server.py  the application of a server of organizations
@@ -15,5 +16,6 @@ provider_login.py  sign-in at an identity provider
 refusals.py        responses to rejected requests
 server.py          the application and its server
 settings.py        the settings of a server over HTTP
+supervisor.py      several worker processes that serve one address
 timeouts.py        request timeouts and a connection cap
 """

@@ -18,11 +18,14 @@ from docyard import __version__
 from docyard.hosting.hosting import Hosting, View, ViewKey
 from docyard.mcp_server.calls import CallObserver, Workers
 from docyard.mcp_server.http import WORKER_COUNT, Endpoint, serve_http
+from tools.retrieval.dispatcher import SourcesDispatcher
 
 MAX_ENDPOINTS = 200
 """The number of endpoints that run at the same time; beyond it the least recently used one ends."""
 
 _DRAIN_TIMEOUT_S = 30.0
+
+BuildObserver = Callable[[View, SourcesDispatcher], CallObserver | None]
 
 
 @dataclass(eq=False, slots=True)
@@ -46,14 +49,14 @@ class _RunningEndpoint:
 class Endpoints:
     """The running endpoints: `async with endpoints.run(): ...`. Use them only on one event loop.
 
-    `build_observer` returns the limits and records of a view, or None.
+    `build_observer` returns the limits and records of a view with its tools, or None.
     """
 
     def __init__(
         self,
         hosting: Hosting,
         toolsets: tuple[str, ...] | None = None,
-        build_observer: Callable[[View], CallObserver | None] = lambda view: None,
+        build_observer: BuildObserver = lambda view, dispatcher: None,
     ) -> None:
         self._hosting = hosting
         self._toolsets = toolsets
@@ -132,7 +135,7 @@ class Endpoints:
             version=__version__,
             load=lambda: None,
             warm=lambda progress: None,
-            observer=self._build_observer(view),
+            observer=self._build_observer(view, dispatcher),
             workers=self._workers,
         ) as endpoint:
             running = _RunningEndpoint(view, endpoint)

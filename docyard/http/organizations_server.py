@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,11 @@ from starlette.routing import Route
 from docyard.caller import READ_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions
 from docyard.http.challenges import Challenges
-from docyard.http.endpoints import Endpoints
+from docyard.http.endpoints import BuildObserver, Endpoints
+from docyard.http.health import PartState
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
+from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
 from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts
 from docyard.http.refusals import MCP_PATH, build_refusal
@@ -30,8 +32,10 @@ from docyard.http.server import (
     run_app,
 )
 from docyard.http.settings import build_http_settings, open_sockets
+from docyard.http.supervisor import find_current_worker
 from docyard.identity.access_tokens import AccessTokens
-from docyard.identity.identity import NO_IDENTITY, Identity
+from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, check_identity
+from docyard.records.rows import RecordTarget
 from docyard.web.headers import SafeHeaders
 from docyard.web.templates import serve_static_file
 
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
     from docyard.hosting.service import OrganizationsService
     from docyard.http.settings import HttpSettings
     from docyard.mcp_server.calls import CallObserver
+    from docyard.settings.file import ServerSettings
+    from tools.retrieval.dispatcher import SourcesDispatcher
 
 
 def build_organizations_app(
@@ -50,7 +56,7 @@ def build_organizations_app(
     port: int,
     *,
     toolsets: tuple[str, ...] | None = None,
-    build_observer: Callable[[View], CallObserver | None] = lambda view: None,
+    build_observer: BuildObserver = lambda view, dispatcher: None,
     throttle: FailedLoginThrottle | None = None,
     identity: Identity = NO_IDENTITY,
     operations: Operations = Operations(),  # noqa: B008 - immutable
@@ -116,20 +122,76 @@ def build_organizations_app(
     return shutdown
 
 
+def build_organizations_http_settings(settings: ServerSettings) -> HttpSettings:
+    """Return the address and the names of the server. Raises InvalidOptions."""
+    http = settings.http
+    return build_http_settings(
+        http.listen, http.allow_hosts, None, no_token=True, read_only=True, page_url=http.page_url
+    )
+
+
 def start_organizations_server(service: OrganizationsService, toolsets: tuple[str, ...] | None) -> None:
     """Serve until a signal stops the server; print one line with its URL when connections are accepted.
 
-    Raises InvalidOptions, CannotListen, SchemaMismatch.
+    Raises InvalidOptions, CannotListen, IncompleteIdentity, SchemaMismatch.
     """
-    http = service.settings.http
-    settings = build_http_settings(
-        http.listen, http.allow_hosts, None, no_token=True, read_only=True, page_url=http.page_url
-    )
-    service.start()
-    sockets, port = open_sockets(settings.address)
+    server_settings = service.settings
+    settings = build_organizations_http_settings(server_settings)
+    worker = find_current_worker()
+    if worker is not None:
+        settings = settings._replace(address=settings.address._replace(port=worker.port))
+    check_identity(server_settings.identity, settings.page_url)
+    service.start(leads=worker is None or worker.is_first)
+    monitoring = Monitoring(server_settings, service.database)
+    sockets, port = open_sockets(settings.address, is_shared=worker is not None)
     try:
-        app = build_organizations_app(service, settings, port, toolsets=toolsets)
-        run_app(app, sockets, partial(print_url, settings.build_url(port)))
+        identity = build_identity(
+            server_settings.identity, settings.build_page_url(port), None, has_rules=False
+        )
+        app = build_organizations_app(
+            service,
+            settings,
+            port,
+            toolsets=toolsets,
+            build_observer=partial(_observe_view, monitoring),
+            identity=identity,
+            operations=monitoring.build_operations(_describe_parts(service)),
+        )
+        monitoring.start()
+        on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
+        run_app(app, sockets, on_start)
     finally:
+        monitoring.close()
         for listening_socket in sockets:
             listening_socket.close()
+
+
+def _observe_view(monitoring: Monitoring, view: View, dispatcher: SourcesDispatcher) -> CallObserver:
+    """Return the observer of the calls of a view."""
+    organization, server = view.organization, view.server
+    target = RecordTarget(organization.id, server.id, organization.namespace_ids)
+    return monitoring.observe_server(
+        organization.id, dispatcher.find_tool, lambda: view.namespaces, lambda: target
+    )
+
+
+def _describe_parts(service: OrganizationsService) -> Mapping[str, Callable[[], PartState]]:
+    """Return the functions that describe the parts of the server for `/readyz`."""
+    hosting = service.hosting
+
+    def describe_database() -> PartState:
+        failure = hosting.failure
+        details = {"available": failure is None} | ({} if failure is None else {"reason": failure.message})
+        # Without the database, the organizations that were read before are served.
+        return PartState(failure is None, not hosting.is_ready, details)
+
+    def describe_namespaces() -> PartState:
+        failures = [source for source in hosting if source.failure is not None]
+        details = [
+            {"organization": source.organization, "name": source.name, "reason": source.failure.reason}
+            for source in failures
+            if source.failure is not None
+        ]
+        return PartState(not failures, False, details)
+
+    return {"database": describe_database, "namespaces": describe_namespaces}

@@ -52,6 +52,7 @@ class Recorder:
     """Records the calls of all servers of a process, from `start` to `close`.
 
     A process that is forked must create its own. `observe_server` returns the observer of one server.
+    `on_drop` is called with the number of dropped calls.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Recorder:
         self._pending: list[RecordedCall] = []
         self._recorded_count = 0
         self._dropped_count = 0
+        self.on_drop: Callable[[int], object] = lambda count: None
         self._failure: str | None = None
         self._close_requested = threading.Event()
         self._lock = threading.Lock()
@@ -115,10 +117,11 @@ class Recorder:
         if not self.is_recording:
             return
         with self._lock:
-            if len(self._queue) + len(self._pending) >= self._queue_limit:
-                self._dropped_count += 1
-            else:
+            is_full = len(self._queue) + len(self._pending) >= self._queue_limit
+            if not is_full:
                 self._queue.append(call)
+        if is_full:
+            self._drop(1)
 
     def _run(self) -> None:
         wait_s = BATCH_INTERVAL_S
@@ -181,6 +184,7 @@ class Recorder:
     def _drop(self, count: int) -> None:
         with self._lock:
             self._dropped_count += count
+        self.on_drop(count)
 
     def _report_failure(self, error: Exception) -> None:
         """Log a failure, once until the database works again or fails otherwise."""
