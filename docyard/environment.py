@@ -135,6 +135,12 @@ def read_embedding_key() -> str | None:
     return os.environ.get(EMBEDDING_KEY, "").strip() or None
 
 
+def read_config_path() -> Path | None:
+    """Return the configuration file of a server from the environment; None if it is unset."""
+    file = os.environ.get(CONFIG)
+    return Path(file) if file else None
+
+
 def read_webhook_secret() -> str | None:
     """Return the secret that forges sign webhooks with; None if webhooks are disabled."""
     return os.environ.get(WEBHOOK_SECRET, "").strip() or None

@@ -15,7 +15,7 @@ proposals/           proposals at the command line
 recent_commits.py    the commits of a branch that changed documents
 reference.py         the reference pages in `docs/`, generated from the tools and the commands
 reports/             validation reports, for people and for programs
-server_database.py   the database of a server: the options that name it, and days
+server_database.py   the configuration and the database of a server: the options that name them, and days
 shells.py            completion scripts for bash, zsh and fish
 sites.py             detection of site generators, and the settings that match them
 sync_report.py       the result of a synchronisation, as data for programs and as text for people

@@ -1,4 +1,7 @@
-"""The database of a server at the command line: the options that name it, and days."""
+"""The configuration and the database of a server at the command line: the options that name them, and days.
+
+The extra `server` need not be installed: then an error says how to install it.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from docyard import environment
 from docyard.open_workspace import find_folder
 from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from docyard.database.database import Database
+    from docyard.settings.file import ServerSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CONFIG_VARIABLE = "DOCYARD_CONFIG"
+_EXTRA_MODULES = ("alembic", "cryptography", "jwt", "prometheus_client", "pydantic_settings", "sqlalchemy")
+
+
+def server_config(command: F) -> F:
+    """Add `--config FILE`: the parameter `config`, None if variables of the environment set everything."""
+    return click.option(
+        "--config",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        envvar=environment.CONFIG,
+        show_envvar=True,
+        help="The file of `docyard serve --config`.",
+    )(command)
 
 
 def server_database(command: F) -> F:
@@ -30,14 +47,7 @@ def server_database(command: F) -> F:
         type=click.Path(path_type=Path),
         help="The file of `docyard serve --sources`, with [analytics].",
     )(command)
-    return click.option(
-        "--config",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        envvar=CONFIG_VARIABLE,
-        show_envvar=True,
-        help="The file of `docyard serve --config`.",
-    )(command)
+    return server_config(command)
 
 
 def organization(command: F) -> F:
@@ -47,13 +57,53 @@ def organization(command: F) -> F:
     )
 
 
+class ServerConfig(NamedTuple):
+    """The settings of a server, and the folder to which their paths are relative."""
+
+    settings: ServerSettings
+    folder: Path
+
+
+@contextmanager
+def require_server_extra() -> Iterator[None]:
+    """Raise CommandError if the block imports a module of the extra `server` that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in _EXTRA_MODULES:
+            raise
+        raise CommandError(
+            f"the database of a server needs the module {module}, which is not installed",
+            fix="Install it with `pip install 'docyard[server]'`.",
+        ) from None
+
+
+def read_server_config(config: Path | None) -> ServerConfig:
+    """Return the settings of a file and of the environment.
+
+    Without a file, paths are relative to the current directory. Raises InvalidServerFile, and CommandError
+    if the extra `server` is not installed.
+    """
+    with require_server_extra():
+        from docyard.settings.file import read_server_file
+
+        if config is None:
+            return ServerConfig(read_server_file(None), environment.get_current_directory())
+        file = find_folder(config)
+        return ServerConfig(read_server_file(file), file.parent)
+
+
 class _DatabaseLocation(NamedTuple):
     url: str
     folder: Path
 
 
 def _locate_database(config: Path | None, sources_file: Path | None) -> _DatabaseLocation:
-    """Return the database that the options name. Raises CommandError, and the errors of invalid files."""
+    """Return the database that the options name. Raises CommandError, and the errors of invalid files.
+
+    A command must not create a database by accident, so the file or a variable must name it.
+    """
     if sources_file is not None:
         from index.sources.settings import read_sources_file
 
@@ -65,30 +115,34 @@ def _locate_database(config: Path | None, sources_file: Path | None) -> _Databas
                 fix='Add [analytics] with database = "searches.sqlite".',
             )
         return _DatabaseLocation(analytics.database_url, file.parent)
-    from docyard.environment import get_current_directory
-    from docyard.settings.file import read_server_file
-
-    file_or_none = None if config is None else find_folder(config)
-    settings = read_server_file(file_or_none)
-    folder = get_current_directory() if file_or_none is None else file_or_none.parent
+    settings, folder = read_server_config(config)
+    if config is None and "database" not in settings.model_fields_set:
+        raise CommandError(
+            "no configuration names the database",
+            fix=f"Name a file with --config or {environment.CONFIG}.",
+        )
     return _DatabaseLocation(settings.database.url, folder)
 
 
 @contextmanager
-def open_server_database(config: Path | None, sources_file: Path | None) -> Iterator[Database]:
-    """Yield the database that the options name, after a check of its schema.
+def open_server_database(
+    config: Path | None, sources_file: Path | None = None, *, check: bool = True
+) -> Iterator[Database]:
+    """Yield the database that the options name, after a check of its schema unless `check` is False.
 
     Raises CommandError, DatabaseUnavailable, SchemaMismatch, and the errors of invalid files.
     """
     if config is not None and sources_file is not None:
         raise click.UsageError("--config and --sources exclude each other")
-    from docyard.database.database import open_database
-    from docyard.database.schema import check_schema
-
     location = _locate_database(config, sources_file)
+    with require_server_extra():
+        from docyard.database.database import open_database
+        from docyard.database.schema import check_schema
+
     database = open_database(location.url, location.folder)
     try:
-        check_schema(database)
+        if check:
+            check_schema(database)
         yield database
     finally:
         database.close()

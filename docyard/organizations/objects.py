@@ -15,12 +15,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from docyard.identity.rules import EVERYONE
 from index.sources.settings import MAX_SOURCES, AnswerLimits, Features, SourceTables, check_line
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
-
-EVERYONE = "*"
-"""The group of all callers, also of those without a token."""
 
 _SLUG_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _PREFIX_PATTERN = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]{0,63})?")

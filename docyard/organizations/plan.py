@@ -107,17 +107,22 @@ def describe_key(key: ObjectKey) -> dict[str, str]:
 def format_plan(plan: Plan) -> Iterator[str]:
     """Yield the lines of a plan: one for each change, and one for each of its fields."""
     for change in plan.changes:
-        yield f"{change.action:<6}  {change.key.kind}  {change.key.path}"
-        if change.action is Action.REMOVE:
-            continue
-        for name in change.field_names:
-            new_value = _format_value(change.new.get(name))
-            old_value = f"{_format_value(change.old.get(name))} -> " if change.action is Action.CHANGE else ""
-            yield f"        {name}: {old_value}{new_value}"
+        yield from format_change(change)
     yield f"{plan.unchanged_count} unchanged"
 
 
-def _format_value(value: object) -> str:
+def format_change(change: Change) -> Iterator[str]:
+    """Yield the lines of a change; those of its fields unless it is a removal."""
+    yield f"{change.action:<6}  {change.key.kind}  {change.key.path}"
+    if change.action is Action.REMOVE:
+        return
+    for name in change.field_names:
+        old_value = f"{format_value(change.old.get(name))} -> " if change.action is Action.CHANGE else ""
+        yield f"        {name}: {old_value}{format_value(change.new.get(name))}"
+
+
+def format_value(value: object) -> str:
+    """Return the value of a field for people."""
     if value is None:
         return "(default)"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

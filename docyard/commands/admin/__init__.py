@@ -1,6 +1,17 @@
 """`docyard admin`: a group that imports the module of a command on demand.
 
-records.py  `docyard admin records`: the export of recorded searches, the callers that are not recorded
+access.py          the database of the configuration, opened for the operator
+apply.py           `docyard admin apply`: the changes of a file of organizations
+audit.py           `docyard admin audit`: the audit log
+database.py        `docyard admin database`: the check and the upgrade of the schema
+export.py          `docyard admin export`: the file of the current state
+namespaces.py      `docyard admin namespaces`
+object_changes.py  the list, the addition, the change and the removal of objects of any kind
+organizations.py   `docyard admin organizations`
+plan.py            `docyard admin plan`: what a file of organizations would change
+records.py         `docyard admin records`: the export of recorded searches, the callers that are not recorded
+rules.py           `docyard admin rules`
+servers.py         `docyard admin servers`
 """
 
 from __future__ import annotations
@@ -9,7 +20,18 @@ import click
 
 from docyard.cli.main import LazyGroup
 
-COMMANDS = ("records",)
+COMMANDS = (
+    "plan",
+    "apply",
+    "export",
+    "organizations",
+    "servers",
+    "namespaces",
+    "rules",
+    "records",
+    "audit",
+    "database",
+)
 """The commands in the order of the help; this package has a module for each."""
 
 
@@ -20,9 +42,14 @@ class _Group(LazyGroup):
 
 @click.group(cls=_Group, name="admin", short_help="Administer a server and its records.")
 def command() -> None:
-    """Administer a server and its records.
+    """Administer the organizations of a server: their servers, namespaces, rules and records.
+
+    The commands read the configuration of the server, and change its database. A running server reads the
+    changes by itself.
 
     \b
     Example:
-        docyard admin records export --format csv --config server.toml > searches.csv
+        docyard admin plan organizations.toml --config server.toml
+        docyard admin apply organizations.toml --config server.toml
+        docyard admin namespaces add acme api --repo /srv/git/api.git --config server.toml
     """

@@ -39,6 +39,7 @@ COMMANDS_WITHOUT_REPOSITORY_OPTION = (
     "proposals",
     "sources",
     "tasks",
+    "admin",
 )
 """Commands without a repository option, and groups: only their subcommands have the option."""
 
