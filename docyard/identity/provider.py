@@ -245,7 +245,9 @@ class Provider:
                     ) as client,
                     client.stream(method, url, **options) as response,
                 ):
-                    async for chunk in response.aiter_raw():
+                    if "content-encoding" in response.headers:
+                        raise ProviderUnavailable("its answer is compressed")
+                    async for chunk in response.aiter_bytes():
                         body += chunk
                         if len(body) > _MAX_RESPONSE_BYTES:
                             raise ProviderUnavailable("its answer is too large")
