@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.http.authentication import FailedLoginThrottle
-from docyard.http.server import AppComponents, build_app
+from docyard.http.server import AppComponents, build_app, build_reading_endpoint
 from docyard.http.settings import build_http_settings
+from docyard.identity.identity import NO_IDENTITY, Identity
 from docyard.mcp_server.http import serve_http
 from docyard.service import build_repository_service
 from docyard.web.site import Site
@@ -75,7 +76,11 @@ def start_app(
             monkeypatch.setenv(name, str(home))
 
         def start(
-            *, allow: Sequence[str] = (), no_token: bool = False, read_only: bool = False
+            *,
+            allow: Sequence[str] = (),
+            no_token: bool = False,
+            read_only: bool = False,
+            build_identity: Callable[[Tokens], Identity] = lambda tokens: NO_IDENTITY,
         ) -> RunningApp:
             workspace = Workspace.open(repository.path, read_only=read_only, durable=False)
             service = build_repository_service(workspace, TOOLSETS, read_only=read_only, syncs=False)
@@ -93,9 +98,14 @@ def start_app(
                 warm=service.warm,
             )
             site = Site(service.get_index, read_only, notify_write=service.notify_write)
-            app = build_app(
-                AppComponents(site, person_tokens, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0)
+            components = AppComponents(
+                site,
+                person_tokens,
+                endpoint,
+                open_reading_endpoint=build_reading_endpoint(service),
             )
+            identity = build_identity(person_tokens)
+            app = build_app(components, settings, PORT, FailedLoginThrottle(delay_s=0), identity=identity)
             app = _limit_duration(app)
             first_client = stack.enter_context(TestClient(app, base_url=BASE_URL))
 
