@@ -22,6 +22,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.service import Service
+    from docyard.settings.settings import IdentitySection
 
 
 _HTTP_OPTIONS = {
@@ -107,7 +108,7 @@ _REPOSITORY_OPTIONS = {
     envvar=environment.CONFIG,
     show_envvar=True,
     help="The configuration of a server. Without -C, --index and --sources, serve the organizations of its "
-    "database over HTTP, read-only.",
+    "database over HTTP, read-only. With -C and --http, use the identity provider of the file.",
 )
 @click.option(
     "--check",
@@ -221,6 +222,9 @@ def command(
         return _serve_organizations(find_folder(config_file), selected_toolsets)
     page_url = _read_page_url(page_url)
     settings = _read_http_settings(context, page_url)
+    identity_section = None
+    if config_file is not None and settings is not None:
+        settings, identity_section = _read_identity(find_folder(config_file), settings)
     if settings is not None and workers > 1 and not _is_worker():
         from docyard.http.server import start_workers
 
@@ -264,7 +268,7 @@ def command(
         if settings is None:
             _serve_stdio(service, page_url if service.may_write else None)
         else:
-            _serve_http(service, settings, mermaid, math=math)
+            _serve_http(service, settings, mermaid, identity_section, math=math)
     finally:
         service.close()
     return Exit.DONE
@@ -388,7 +392,7 @@ def _serve_organizations(file: Path, toolsets: tuple[str, ...] | None) -> int:
     return Exit.DONE
 
 
-def _read_page_url(text: str | None) -> str | None:
+def _read_page_url(text: str | None, name: str = "--page-url") -> str | None:
     """Return the URL of the pages for people, without a slash at the end. Raises click.UsageError."""
     if not text:
         return None
@@ -397,7 +401,7 @@ def _read_page_url(text: str | None) -> str | None:
     try:
         return parse_page_url(text)
     except ValueError as error:
-        raise click.UsageError(f"--page-url: {error}") from None
+        raise click.UsageError(f"{name}: {error}") from None
 
 
 def _read_http_settings(context: click.Context, page_url: str | None) -> HttpSettings | None:
@@ -421,10 +425,43 @@ def _read_http_settings(context: click.Context, page_url: str | None) -> HttpSet
         raise click.UsageError(str(error)) from None
 
 
-def _serve_http(service: Service, settings: HttpSettings, mermaid: Path | None, *, math: bool) -> None:
+def _read_identity(file: Path, settings: HttpSettings) -> tuple[HttpSettings, IdentitySection]:
+    """Return the identity provider in a file, and the HTTP settings with the URL in it, if no other is given.
+
+    Raises InvalidServerFile, click.UsageError, IncompleteIdentity.
+    """
+    from docyard.identity.identity import check_identity
+    from docyard.settings.file import read_server_file
+
+    server_settings = read_server_file(file)
+    section, http = server_settings.identity, server_settings.http
+    if section.issuer is not None and settings.token is None:
+        raise click.UsageError(
+            "--no-token and identity.issuer exclude each other: everyone would be accepted"
+        )
+    settings = settings._replace(page_url=settings.page_url or _read_page_url(http.page_url, "http.page_url"))
+    # Port 0 stands for the port that is found later; only its presence is checked here.
+    check_identity(section, settings.build_page_url(settings.address.port))
+    return settings, section
+
+
+def _serve_http(
+    service: Service,
+    settings: HttpSettings,
+    mermaid: Path | None,
+    identity_section: IdentitySection | None,
+    *,
+    math: bool,
+) -> None:
     from docyard.http.server import start_server
 
-    start_server(service, settings, mermaid=None if mermaid is None else find_folder(mermaid), math=math)
+    start_server(
+        service,
+        settings,
+        mermaid=None if mermaid is None else find_folder(mermaid),
+        math=math,
+        identity_section=identity_section,
+    )
 
 
 def _serve_stdio(service: Service, page_url: str | None) -> None:

@@ -22,7 +22,7 @@ from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
-from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts
+from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts, read_host
 from docyard.http.refusals import MCP_PATH, build_refusal
 from docyard.http.server import (
     ShutdownMiddleware,
@@ -78,7 +78,7 @@ def build_organizations_app(
     inner_app.router.redirect_slashes = False
     is_proxied = bool(settings.allowed_names)
     sessions = Sessions()
-    challenges = Challenges(identity.issuers, lambda scope: identity.base_url)
+    challenges = Challenges(identity.issuers, partial(_find_base_url, service, identity, port))
     authentication = AuthenticationMiddleware(
         inner_app,
         (AccessTokens(service.database), *identity.verifiers),
@@ -128,6 +128,14 @@ def build_organizations_http_settings(settings: ServerSettings) -> HttpSettings:
     return build_http_settings(
         http.listen, http.allow_hosts, None, no_token=True, read_only=True, page_url=http.page_url
     )
+
+
+def _find_base_url(service: OrganizationsService, identity: Identity, port: int, scope: Scope) -> str:
+    """Return the URL by which a request names this server: that of a server with a host, else the common."""
+    host = read_host(scope, port)
+    if host not in service.hosting.directory.hosts:
+        return identity.base_url
+    return f"{'https' if identity.base_url.startswith('https:') else 'http'}://{host}"
 
 
 def start_organizations_server(service: OrganizationsService, toolsets: tuple[str, ...] | None) -> None:
