@@ -87,6 +87,7 @@ COMMANDS = (
     "sync",
     "sources",
     "admin",
+    "config",
     "doctor",
     "completion",
 )

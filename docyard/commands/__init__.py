@@ -6,6 +6,7 @@ Each module defines a click command named `command`.
     build.py       `docyard build`
     comments/      `docyard comments`
     completion.py  `docyard completion`
+    config/        `docyard config`
     demo.py        `docyard demo`
     doctor.py      `docyard doctor`
     eval.py        `docyard eval`

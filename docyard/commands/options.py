@@ -93,6 +93,19 @@ def as_json(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print data as JSON.")(command)
 
 
+def config(command: F) -> F:
+    """Add `--config FILE`: the parameter `config`; None reads only variables."""
+    return click.option(
+        "--config",
+        metavar="FILE",
+        type=_SinglePath(path_type=Path),
+        envvar=environment.CONFIG,
+        show_envvar=True,
+        callback=lambda context, parameter, path: None if path is None else find_folder(path),
+        help="The configuration file of a server. [default: only variables that begin with DOCYARD_SERVER__]",
+    )(command)
+
+
 def artifact(command: F) -> F:
     """Add `--index OUT` and `--key FILE`: the parameters `artifact` and `key`, None for a repository."""
     command = click.option(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
+from docyard.settings.fields import SettingField, find_model, mask_password
 from docyard.settings.settings import (
     DatabaseSection,
     HttpSection,
@@ -22,11 +27,13 @@ from docyard.settings.settings import (
     RecordsSection,
     TelemetrySection,
 )
-from index.sources.settings import Mistake, describe_mistakes, format_position
+from index.sources.settings import Mistake, describe_mistakes, find_setting_line, format_position
 from workspace.config.toml import InvalidToml, load_toml
 from workspace.errors import WorkspaceError
+from workspace.nearest import find_nearest
 
 ENVIRONMENT_PREFIX = "DOCYARD_SERVER__"
+_UNUSED_PREFIX = "DOCYARD_UNUSED__"  # no variable begins with it
 _MAX_FILE_BYTES = 1_000_000
 
 
@@ -38,16 +45,27 @@ class InvalidServerFile(WorkspaceError):
     def __init__(self, file: Path | None, mistakes: list[Mistake]) -> None:
         first = mistakes[0]
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-        position = f"{format_position(file, first)}: " if file is not None else ""
-        super().__init__(f"{position}{first.message}{more}", fix=first.fix)
+        super().__init__(f"{format_mistake(file, first)}{more}", fix=first.fix)
+        self.file = file
         self.mistakes = tuple(mistakes)
+
+
+def format_mistake(file: Path | None, mistake: Mistake) -> str:
+    """Return a mistake with its position in the file, if it is not in a variable."""
+    if file is None or mistake.setting.startswith(ENVIRONMENT_PREFIX):
+        return mistake.message
+    return f"{format_position(file, mistake)}: {mistake.message}"
 
 
 class ServerSettings(BaseSettings):
     """All settings of a server. Variables of the environment override those of the file."""
 
     model_config = SettingsConfigDict(
-        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+        env_prefix=ENVIRONMENT_PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
     )
 
     http: HttpSection = HttpSection()
@@ -77,17 +95,105 @@ def read_server_file(file: Path | None) -> ServerSettings:
 
     Raises InvalidServerFile with all mistakes.
     """
+    return read_configuration(file).settings
+
+
+class Configuration(NamedTuple):
+    """The settings, and what they were read from: the file and its text, and the variables by name."""
+
+    settings: ServerSettings
+    file: Path | None
+    text: str
+    variables: Mapping[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """The folder to which the paths in the file are relative."""
+        return (self.file or Path("file")).absolute().parent
+
+
+def read_configuration(file: Path | None) -> Configuration:
+    """Return the settings with their origins. Raises InvalidServerFile with all mistakes."""
     text = _read_text(file) if file is not None else ""
     try:
         table: Any = load_toml(text.encode())
     except InvalidToml as error:
         fix = error.fix.replace(" and commit it", "")
         raise InvalidServerFile(file, [Mistake(error.line, "", error.reason, fix)]) from error
+    variables = _read_variables()
+    mistakes = [*_find_variable_mistakes(variables), *_find_secrets(table, text)]
     try:
-        return ServerSettings(**table)
+        try:
+            settings = ServerSettings(**table)
+        except SettingsError:  # a variable that is not JSON is among the mistakes
+            settings = ServerSettings(_env_prefix=_UNUSED_PREFIX, **table)  # type: ignore[call-arg]
     except ValidationError as error:
-        mistakes = list(describe_mistakes(error, text, list_setting_names))
-        raise InvalidServerFile(file, sorted(mistakes, key=lambda mistake: mistake.line or 0)) from None
+        mistakes += [
+            _name_variable(mistake, variables)
+            for mistake in describe_mistakes(error, text, list_setting_names)
+        ]
+    if mistakes:
+        mistakes = list({mistake.message: mistake for mistake in mistakes}.values())
+        raise InvalidServerFile(file, sorted(mistakes, key=lambda mistake: mistake.line or 0))
+    return Configuration(settings, file, text, variables)
+
+
+def _read_variables() -> dict[str, str]:
+    """Return the variables of the environment that begin with the prefix and are not empty, by name."""
+    source = EnvSettingsSource(ServerSettings)
+    return {
+        name.upper(): value
+        for name, value in source.env_vars.items()
+        if value and name.upper().startswith(ENVIRONMENT_PREFIX)
+    }
+
+
+def format_variable(location: Sequence[str]) -> str:
+    """Return the variable that sets a setting."""
+    return ENVIRONMENT_PREFIX + "__".join(location).upper()
+
+
+def _find_variable_mistakes(variables: Mapping[str, str]) -> Iterator[Mistake]:
+    """Yield a mistake for each variable that names no setting, or needs JSON and has none."""
+    fields = {format_variable(field.location): field for field in list_fields()}
+    for name, value in variables.items():
+        field = fields.get(name)
+        if field is None:
+            nearest = find_nearest(name, fields)
+            fix = f"Did you mean {nearest[0]}?" if nearest else f"Unset it: `unset {name[:200]}`."
+            yield Mistake(None, name, f"the variable {name[:200]} sets no setting", fix)
+        elif field.is_list:
+            try:
+                is_list = isinstance(json.loads(value), list)
+            except ValueError:
+                is_list = False
+            if not is_list:
+                message = f"{name}: must be a JSON array"
+                yield Mistake(None, name, message, f"Write {name}='[\"…\"]'.")
+
+
+def _find_secrets(table: Mapping[str, Any], text: str) -> Iterator[Mistake]:
+    """Yield a mistake for each secret in the file, which other users and backups may read."""
+    for field in list_fields():
+        section = table.get(field.location[0])
+        value = section.get(field.location[1]) if isinstance(section, Mapping) else None
+        if value is None:
+            continue
+        if field.is_secret or (isinstance(value, str) and mask_password(value) != value):
+            setting, variable = ".".join(field.location), format_variable(field.location)
+            line = find_setting_line(text, field.location)
+            message = f"{setting}: must not contain a secret in the file"
+            yield Mistake(line, setting, message, f"Remove it, and set the variable {variable}.")
+
+
+def _name_variable(mistake: Mistake, variables: Mapping[str, str]) -> Mistake:
+    """Return a mistake with the variable that it is in, if it is in one."""
+    location = mistake.setting.split(".")
+    variable = format_variable(location[:2])
+    if len(location) < 2 or variable not in variables:
+        return mistake
+    message = mistake.message.replace(mistake.setting[:200], variable, 1)
+    return Mistake(None, variable, message, f"Correct {variable}.")
 
 
 def _read_text(file: Path) -> str:
@@ -116,9 +222,14 @@ def list_setting_names(location: tuple[str, ...]) -> list[str]:
         field = None if part.isdigit() else model.model_fields.get(part)
         if field is None:
             continue
-        annotation = field.annotation
-        arguments = [*getattr(annotation, "__args__", ()), annotation]
-        model = next(
-            (item for item in arguments if isinstance(item, type) and issubclass(item, BaseModel)), model
-        )
+        model = find_model(field.annotation) or model
     return list(model.model_fields)
+
+
+def list_fields() -> Iterator[SettingField]:
+    """Yield all settings, in the order of the models."""
+    for section_name, section_field in ServerSettings.model_fields.items():
+        section = find_model(section_field.annotation)
+        assert section is not None
+        for name, field in section.model_fields.items():
+            yield SettingField((section_name, name), section, field)

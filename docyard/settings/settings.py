@@ -45,15 +45,16 @@ setting `url` of [database], and so on. Secrets are set by variables only.
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 
 class Section(BaseModel):
     """A table of the file. Unknown settings are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -61,27 +62,45 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Rate = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
+def _check_network(text: str) -> str:
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError("must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8") from None
+    if network.prefixlen == 0:
+        raise ValueError("must not contain all addresses: every client could then choose its own address")
+    return text
+
+
 class HttpSection(Section):
     """The address of the server, and its names."""
 
     listen: Text = "127.0.0.1:8000"
+    """The address and the port to listen on, such as `127.0.0.1:8000` or `[::1]:8000`."""
     allow_hosts: tuple[Text, ...] = ()
+    """The public host names of the server. Those of organizations are allowed in addition."""
     page_url: Text | None = None
+    """The URL of the pages, such as `https://docs.example.org`, which hosts open for their users."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    trusted_proxies: tuple[Text, ...] = ()
+    """The processes that answer requests. Each counts limits on its own."""
+    trusted_proxies: tuple[Annotated[Text, AfterValidator(_check_network)], ...] = ("127.0.0.1", "::1")
+    """The addresses and networks whose `X-Forwarded-*` headers are trusted."""
 
 
 class DatabaseSection(Section):
     """The database of organizations, identities and records."""
 
     url: Text = "sqlite:///server.sqlite"
+    """`sqlite:///FILE`, or `postgresql://USER@HOST/NAME`. A URL with a password is set by the variable."""
 
 
 class OperatorSection(Section):
     """The places that administrators of organizations may name."""
 
     roots: tuple[Text, ...] = ()
+    """The folders in which administrators of organizations may name repositories."""
     url_hosts: tuple[Text, ...] = ()
+    """The hosts whose URLs administrators of organizations may name."""
 
 
 class MappedPerson(Section):
@@ -103,39 +122,69 @@ class IdentitySection(Section):
     """The identity provider. Without an issuer, only tokens of Docyard are accepted."""
 
     issuer: Text | None = None
+    """The URL of the identity provider. Without it, only tokens of Docyard are accepted."""
     audience: Text | None = None
+    """The URL of this server, for which access tokens must be issued."""
     client_id: Text | None = None
+    """The client of the pages at the identity provider. With it, people sign in on the pages."""
     client_secret: SecretStr | None = None
+    """The secret of this client, if it has one."""
     groups_claim: Text = "groups"
+    """The claim of a token that lists groups."""
     organization_claim: Text = "organization"
+    """The claim of a token that names the organization."""
     sign_in_scopes: tuple[Text, ...] = ("openid", "profile")
+    """The scopes that the pages request from the identity provider."""
     rules: tuple[GroupRole, ...] = ()
+    """The roles of groups at a server of one repository."""
     people: tuple[MappedPerson, ...] = ()
+    """The people whose approvals are sealed: issuer, subject, and the name of their repository token."""
 
 
 class RecordsSection(Section):
     """The records of searches and calls."""
 
     mode: Literal["off", "hash", "text"] = "hash"
+    """`off` records nothing, `hash` a keyed hash of each question and its counts, `text` also its words."""
     retention_days: Annotated[int, Field(ge=1, le=3_650)] = 90
+    """The days after which records are deleted."""
     store_embeddings: bool = False
+    """Store the vector of each question. Texts can be guessed from vectors, so `mode` must be `text`."""
+
+    @model_validator(mode="after")
+    def _check_embeddings(self) -> RecordsSection:
+        if self.store_embeddings and self.mode != "text":
+            raise ValueError('must not have store_embeddings unless mode is "text": a vector tells the words')
+        return self
 
 
 class LimitsSection(Section):
     """The limits by principal, organization and namespace, for each minute. None is no limit."""
 
     searches_per_minute: Rate | None = None
+    """Questions of each caller. Each question of a batch counts."""
     calls_per_minute: Rate | None = None
+    """Calls of tools of each caller."""
     writes_per_minute: Rate | None = None
+    """Operations of writing tools of each caller."""
     organization_searches_per_minute: Rate | None = None
+    """Questions of all callers to servers of an organization."""
     organization_calls_per_minute: Rate | None = None
+    """Calls of all callers to servers of an organization."""
     organization_writes_per_minute: Rate | None = None
+    """Write operations of all callers to servers of an organization."""
     namespace_searches_per_minute: Rate | None = None
+    """Questions in each namespace. A question in all namespaces counts in each."""
     namespace_calls_per_minute: Rate | None = None
+    """Calls that name a namespace."""
     namespace_writes_per_minute: Rate | None = None
+    """Write operations in a namespace."""
     calls_in_flight: Rate | None = None
+    """Calls of a caller that run at the same time."""
     organization_calls_in_flight: Rate | None = None
+    """Calls to servers of an organization that run at the same time."""
     requests_per_minute: Rate | None = None
+    """Requests from each address, before they are authenticated; an IPv6 network of /64 is one address."""
 
     @model_validator(mode="after")
     def _check_organization_limits(self) -> LimitsSection:
@@ -153,7 +202,12 @@ class TelemetrySection(Section):
     """Metrics and logs. `log_content` keeps texts in messages, which may be content of documents."""
 
     metrics: bool = False
+    """Offer `/metrics` in the format of Prometheus."""
     access_log: bool = False
+    """Log each request: kind, method, status, duration and bytes, without path, query and address."""
     log_content: bool = False
+    """Keep texts in messages of the log. They may be content of documents."""
     log_format: Literal["text", "json"] = "text"
+    """The format of the log on standard error."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    """The least severe messages that are logged."""

@@ -1,0 +1,93 @@
+"""The settings of the configuration file that the server over HTTP needs, checked before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docyard.http.settings import InvalidOptions, build_http_settings, parse_page_url
+from docyard.settings.file import format_variable
+from index.sources.settings import Mistake, find_setting_line
+from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from docyard.http.settings import HttpSettings
+    from docyard.settings.file import Configuration
+    from docyard.settings.settings import HttpSection, TelemetrySection
+    from docyard.telemetry.logs import LogOptions
+
+_SETTINGS_BY_OPTION = {"--http": "listen", "--allow-host": "allow_hosts", "--page-url": "page_url"}
+
+
+class InvalidHttpSection(WorkspaceError):
+    """A setting of [http] is invalid; `setting` is its name."""
+
+    code = "INVALID_SERVER_FILE"
+
+    def __init__(self, setting: str, reason: str) -> None:
+        super().__init__(f"http.{setting}: {reason}", fix=f"Correct http.{setting}.")
+        self.setting = setting
+
+
+def build_configured_settings(
+    section: HttpSection, token_file: Path | None = None, *, no_token: bool, read_only: bool
+) -> HttpSettings:
+    """Return the settings of a server for a section of the file. Raises InvalidHttpSection, CommandError."""
+    try:
+        page_url = None if section.page_url is None else parse_page_url(section.page_url)
+    except ValueError as error:
+        raise InvalidHttpSection("page_url", str(error)) from None
+    try:
+        return build_http_settings(
+            section.listen,
+            section.allow_hosts,
+            token_file,
+            no_token=no_token,
+            read_only=read_only,
+            page_url=page_url,
+        )
+    except InvalidOptions as error:
+        option, _, reason = str(error).partition(" ")
+        setting = _SETTINGS_BY_OPTION.get(option.rstrip(":"), "listen")
+        reason = reason.replace("--allow-host NAME", "http.allow_hosts")
+        raise InvalidHttpSection(setting, reason) from None
+
+
+def build_log_options(section: TelemetrySection) -> LogOptions:
+    """Return the options of logs for a section of the file."""
+    from docyard.telemetry.logs import LogOptions
+
+    return LogOptions(
+        section.log_format == "json", section.log_level, section.access_log, section.log_content
+    )
+
+
+def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
+    """Yield the mistakes that only the parts of a server find: addresses, the database, and folders."""
+    settings = configuration.settings
+    try:
+        build_configured_settings(settings.http, no_token=True, read_only=True)
+    except InvalidHttpSection as error:
+        yield _build_mistake(configuration, ("http", error.setting), error.message, error.fix)
+    from docyard.database.database import InvalidDatabaseURL, open_database
+
+    try:
+        open_database(settings.database.url, configuration.folder).close()
+    except InvalidDatabaseURL as error:
+        yield _build_mistake(configuration, ("database", "url"), f"database.url: {error.message}", error.fix)
+    for root in settings.operator.roots:
+        fixed_part = root.partition("{")[0]
+        if not (configuration.folder / Path(fixed_part).expanduser()).is_dir():
+            message = f"operator.roots: the folder does not exist ({root})"
+            yield _build_mistake(configuration, ("operator", "roots"), message, "Create it, or remove it.")
+
+
+def _build_mistake(
+    configuration: Configuration, location: tuple[str, str], message: str, fix: str
+) -> Mistake:
+    """Return a mistake with its line, or with the variable that sets the setting."""
+    setting, variable = ".".join(location), format_variable(location)
+    if variable in configuration.variables:
+        return Mistake(None, variable, message.replace(setting, variable, 1), fix)
+    return Mistake(find_setting_line(configuration.text, location), setting, message, fix)

@@ -1,0 +1,83 @@
+"""The settings as a list: name, type, limits and meaning of each, and values without secrets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, get_args
+
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
+
+MASK = "********"
+_PASSWORD_IN_AUTHORITY = re.compile(r"^([a-z][a-z0-9+.-]*://[^/?#@:]*):[^/?#]*@", re.IGNORECASE)
+_PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
+
+
+class SettingField(NamedTuple):
+    """A setting: its table and its name, the model of the table, and the field in it."""
+
+    location: tuple[str, str]
+    section: type[BaseModel]
+    field: FieldInfo
+
+    @property
+    def is_secret(self) -> bool:
+        """True if the value is never shown."""
+        return SecretStr in (self.field.annotation, *get_args(self.field.annotation))
+
+    @property
+    def is_list(self) -> bool:
+        """True if the value is a list, which is JSON in a variable."""
+        return str(self.field.annotation).startswith("tuple[")
+
+    @property
+    def default(self) -> Any:
+        """The default as JSON."""
+        return to_plain(self.field.get_default(call_default_factory=True))
+
+    @property
+    def description(self) -> str:
+        """The meaning, on one line."""
+        return " ".join((self.field.description or "").split())
+
+    def describe_type(self) -> str:
+        """Return the type and the limits, as text for people."""
+        return _describe_schema(self.section.model_json_schema()["properties"][self.location[1]])
+
+
+def find_model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model in a type, such as that of the items of a list; None if there is none."""
+    candidates = [annotation, *get_args(annotation)]
+    return next((item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel)), None)
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as JSON, with secrets masked, also those in URLs."""
+    if isinstance(value, SecretStr):
+        return MASK if value.get_secret_value() else ""
+    if isinstance(value, BaseModel):
+        return {name: to_plain(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    return mask_password(value) if isinstance(value, str) else value
+
+
+def mask_password(text: str) -> str:
+    """Return a URL with its password masked; any other text unchanged."""
+    return _PASSWORD_IN_QUERY.sub(rf"\1{MASK}", _PASSWORD_IN_AUTHORITY.sub(rf"\1:{MASK}@", text))
+
+
+def _describe_schema(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    if "anyOf" in schema:
+        return _describe_schema(next(item for item in schema["anyOf"] if item.get("type") != "null"))
+    if schema.get("type") == "array":
+        items = schema.get("items", {})
+        return "list of tables" if "$ref" in items else "list of texts"
+    if schema.get("type") == "string":
+        return "secret" if schema.get("format") == "password" else "text"
+    if schema.get("type") == "boolean":
+        return "`true` or `false`"
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    return f"number, {low:,} to {schema['maximum']:,}"
