@@ -109,8 +109,8 @@ def open_sockets(
 ) -> tuple[list[socket.socket], int]:
     """Open sockets; return them and their port. Raises CannotListen.
 
-    Several processes of a user can bind shared sockets to the same port. The system distributes connections to
-    those that listen.
+    Several processes of a user can bind shared sockets to the same port. The system distributes connections
+    to those that listen.
     """
     bind = partial(_bind_socket, is_shared=is_shared, listens=listens)
     if address.host != "localhost":

@@ -1,9 +1,9 @@
 """Several worker processes that serve one address, and the supervisor that starts them.
 
-Each worker listens on sockets of its own with SO_REUSEPORT, so the system distributes the connections, and new
-ones never wait for a worker that has ended. The supervisor starts such a worker again. It forwards SIGHUP, and
-ends all workers at SIGTERM or Ctrl-C; each completes its running requests. If the supervisor is killed, the
-workers end.
+Each worker listens on sockets of its own with SO_REUSEPORT. So the system distributes the connections, and
+new ones never wait for a worker that has ended. The supervisor starts such a worker again. It forwards
+SIGHUP, and ends all workers at SIGTERM or Ctrl-C; each completes its running requests. If the supervisor is
+killed, the workers end.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _RunningWorker:
 
 
 class Supervisor:
-    """The supervisor of `count` workers, which run the command line `arguments` with a common port and token."""
+    """The supervisor of `count` workers, which run the command `arguments` with a common port and token."""
 
     def __init__(self, count: int, arguments: Sequence[str], port: int, token: str | None) -> None:
         self._arguments = [*arguments]
@@ -109,7 +109,7 @@ class Supervisor:
         self._is_stopping = False
 
     def run(self, on_start: Callable[[], object]) -> int:
-        """Serve until a signal; call `on_start` when each worker has accepted connections. Return the exit code.
+        """Serve until a signal; call `on_start` when all workers accept connections. Return the exit code.
 
         If a worker ends before its first start is complete, all end, and its exit code is returned. Must be
         called in the main thread.

@@ -1,13 +1,17 @@
-"""Request timeouts and a connection cap (slow-loris protection).
+"""Request timeouts and a connection cap (slow-loris protection), and strict line ends of headers.
 
 Without timeouts, a client that only connects, or sends a request byte by byte, would keep a connection open
 for ever. Such a client needs no token, and a process can open few files. A response that has begun is
 interrupted only if the client does not read it, or has vanished. Its stream of events then ends.
+
+h11 accepts a line that ends without CR, and a folded one. A proxy may read such lines as part of another one,
+so that a request could hide in a request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from contextlib import suppress
 
@@ -19,6 +23,14 @@ BACKLOG = 100  # connections that the system queues
 _KEEPALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """The seconds and the count of the probes that find a vanished client, by their names in `socket`."""
 
+_HEAD_END = b"\r\n\r\n"
+_BARE_LINE_END = re.compile(rb"(?<!\r)\n")
+_FOLDED_LINE = re.compile(rb"\r\n[ \t]")
+_REFUSAL = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 45\r\n"
+    b"Connection: close\r\n\r\nEach header must be one line, ended by CR LF\n"
+)
+
 
 class TimeoutH11Protocol(H11Protocol):
     """One connection, with a timeout for each part of a request.
@@ -29,15 +41,14 @@ class TimeoutH11Protocol(H11Protocol):
     header_timeout_s = 20.0
     body_timeout_s = 120.0  # 4 MiB over a slow connection
     drain_timeout_s = 5.0  # after the response, the client must send the rest of the body within this time
-    read_timeout_s = (
-        30.0  # while 64 KiB of a response wait, the client must read most of them within this time
-    )
+    read_timeout_s = 30.0  # in which the client must read most of 64 KiB that wait
     max_connections = MAX_CONNECTIONS
 
     _state: object = None
     _timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _idle_since = 0.0
+    _head_part = b""  # the last bytes of an incomplete head
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -47,6 +58,8 @@ class TimeoutH11Protocol(H11Protocol):
         self._update_timer()
 
     def data_received(self, data: bytes) -> None:
+        if self.conn.their_state is h11.IDLE and self._refuse_head(data):
+            return
         super().data_received(data)
         self._update_timer()
 
@@ -65,6 +78,8 @@ class TimeoutH11Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
+        if self._refuse_head(self.conn.trailing_data[0]):  # the next request has arrived already
+            return
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
             self._start_timer(self.drain_timeout_s)
@@ -101,6 +116,19 @@ class TimeoutH11Protocol(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _refuse_head(self, data: bytes) -> bool:
+        """Close the connection and return True if the next part of a head has a folded or bare line."""
+        part = self._head_part + data
+        end = part.find(_HEAD_END)
+        head = part if end < 0 else part[:end]
+        if _BARE_LINE_END.search(head) or _FOLDED_LINE.search(head):
+            self.transport.write(_REFUSAL)
+            self.transport.close()
+            return True
+        # A line end that has lost its CR here would look bare.
+        self._head_part = head[1 - len(_HEAD_END) :].lstrip(b"\n") if end < 0 else b""
+        return False
 
     def _cancel_write_timer(self) -> None:
         if self._write_timer is not None:

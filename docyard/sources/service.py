@@ -91,7 +91,8 @@ def build_sources_service(
 ) -> Service:
     """Return the service of a file of sources. Raises InvalidSourcesFile.
 
-    If `leads` is False, another process fetches the sources and builds their indexes. Must be called in the main thread, because it listens to SIGHUP.
+    If `leads` is False, another process fetches the sources and builds their indexes. Must be called in the
+    main thread, because it listens to SIGHUP.
     """
     sources = create_sources(file, embedding=embedding)
     dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)

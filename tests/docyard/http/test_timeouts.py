@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import pytest
@@ -31,8 +31,8 @@ class SmallCapProtocol(TimeoutH11Protocol):
 async def serve_protocol(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
     """Start a server with a protocol, and yield its port.
 
-    `/read` reads the whole body. `/held` responds only when the server stops. `/stream` sends until the client
-    has disconnected, and then sets the event in `protocol.stream_end`.
+    `/read` reads the whole body. `/held` responds only when the server stops. `/stream` sends until the
+    client has disconnected, and then sets the event in `protocol.stream_end`.
     """
     release = asyncio.Event()
 
@@ -193,3 +193,54 @@ async def test_longest_idle_connection_is_closed_first() -> None:
 
 def test_connection_limit_is_below_open_file_limit() -> None:
     assert MAX_CONNECTIONS + 2 * BACKLOG < USUAL_OPEN_FILE_LIMIT
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("separate_bytes", [False, True])
+@pytest.mark.parametrize("first_request", [b"", REQUEST, FORM_HEAD + b"a" * 100])
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        REQUEST.replace(b"\r\n", b"\n"),
+        b"GET / HTTP/1.1\r\nHost: here\r\nX-A: a\nContent-Length: 5\r\n\r\nhello",
+        b"GET / HTTP/1.1\r\nHost: here\r\nX-A: a\r\n Content-Length: 5\r\n\r\nhello",
+        b"GET / HTTP/1.1\r\nHost: here\r\nX-A: a\r\n\tb\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: here\n\r\n",
+    ],
+    ids=["no CR", "hidden header", "folded header", "folded by a tab", "last header"],
+)
+async def test_header_that_is_not_one_line_is_refused(
+    request_bytes: bytes, first_request: bytes, separate_bytes: bool
+) -> None:
+    async with serve_protocol(TimeoutH11Protocol, ServerState()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        response = b""
+        with anyio.fail_after(TIMEOUT_S), suppress(ConnectionError):  # the refusal of bytes that still arrive
+            for part in _divide(first_request + request_bytes, separate_bytes):
+                writer.write(part)
+                await asyncio.sleep(0)
+            while data := await reader.read(1_000):
+                response += data
+        statuses = [status[:3] for status in response.split(b"HTTP/1.1 ")[1:]]
+        expected_statuses = [b"200", b"400"][not first_request :]
+        assert statuses == (expected_statuses[: len(statuses)] if separate_bytes else expected_statuses)
+        writer.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("separate_bytes", [False, True])
+async def test_bodies_and_following_requests_may_have_any_line_ends(separate_bytes: bool) -> None:
+    form = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 8\r\n\r\na\nb\r\n \n\n"
+    async with serve_protocol(TimeoutH11Protocol, ServerState()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for part in _divide(form + form + REQUEST, separate_bytes):
+            writer.write(part)
+            await asyncio.sleep(0)
+        with anyio.fail_after(TIMEOUT_S):
+            for _ in range(3):
+                assert (await reader.readuntil(b"here")).startswith(b"HTTP/1.1 200")
+        writer.close()
+
+
+def _divide(data: bytes, separate_bytes: bool) -> list[bytes]:
+    return [data[i : i + 1] for i in range(len(data))] if separate_bytes else [data]

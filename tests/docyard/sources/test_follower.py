@@ -29,8 +29,8 @@ def guides(tmp_path: Path) -> Repo:
 
 
 @contextmanager
-def start_follower(sources: Sources) -> Iterator[Follower]:
-    follower = Follower(sources, lambda: Access(token=TOKEN), lambda: None)
+def start_follower(sources: Sources, *, leads: bool = True) -> Iterator[Follower]:
+    follower = Follower(sources, lambda: Access(token=TOKEN), lambda: None, leads=leads)
     follower.start()
     try:
         yield follower
@@ -86,3 +86,17 @@ def test_remote_without_answer_delays_no_other_source(tmp_path: Path, guides: Re
             [unavailable] = sources.select("silent-0")
             with pytest.raises(SourceUnavailable, match="not been fetched yet"):
                 unavailable.check_available()
+
+
+def test_follower_that_does_not_lead_makes_requested_fetches_alone(tmp_path: Path, guides: Repo) -> None:
+    with run_http_server(tmp_path) as url:
+        sources_file = write_sources_file(
+            tmp_path, f'[sources.guides]\nurl = "{url}/guides/.git"\n[sources.api]\nrepo = "api"\n'
+        )
+        sources = open_test_sources(sources_file)
+        with start_follower(sources, leads=False) as follower:
+            time.sleep(0.3)
+            assert not has_hits(sources, "shell")
+            assert not list((tmp_path / "indexes").glob("*"))
+            follower.request_fetch(sources.select("guides"))
+            wait_until(lambda: has_hits(sources, "shell"))

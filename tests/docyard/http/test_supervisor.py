@@ -1,0 +1,177 @@
+"""Several worker processes at one address: restarts, signals and ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from docyard.http.settings import CannotListen, ListenAddress, open_sockets, reserve_port
+from tests.acceptance.http_server import HttpServer, serve_over_http
+from tests.documentation_sources import create_source_repositories, write_sources_file
+
+WAIT_S = 30.0
+MAX_UNANSWERED_S = 5.0
+WORKER_COUNT = 2
+
+
+def search(server: HttpServer, query: str = "installer", namespace: str = "tutorials") -> list[str]:
+    """Return the addresses of the hits of a search over a new connection."""
+    call = {"name": "search_documentation", "arguments": {"query": query, "namespace": namespace}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "MCP-Protocol-Version": "2025-06-18",
+    }
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S)
+    try:
+        connection.request("POST", "/mcp", body, headers)
+        result = json.loads(connection.getresponse().read())["result"]
+        return [source["address"] for source in result["structuredContent"].get("sources", [])]
+    finally:
+        connection.close()
+
+
+def list_workers(server: HttpServer) -> list[int]:
+    """Return the ids of the processes that listen at the server's port, by the system's table of sockets."""
+    inodes = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[1].endswith(f":{server.port:04X}") and fields[3] == "0A":
+            inodes.add(f"socket:[{fields[9]}]")
+    return sorted(
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdigit() and inodes & set(_list_files(process))
+    )
+
+
+def _list_files(process: Path) -> Iterator[str]:
+    try:
+        for file in (process / "fd").iterdir():
+            yield os.readlink(file)
+    except OSError:  # the process has ended
+        return
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[HttpServer]:
+    create_source_repositories(tmp_path)
+    options = ("--sources", write_sources_file(tmp_path), "--no-token", "--workers", str(WORKER_COUNT))
+    with serve_over_http(tmp_path / "home", *options) as server:
+        yield server
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of sockets")
+def test_killed_worker_is_replaced_and_searches_are_answered(server: HttpServer) -> None:
+    workers = list_workers(server)
+    assert len(workers) == WORKER_COUNT
+    assert "install.md#steps" in search(server)
+    for worker in workers:  # the first worker, which fetches and builds for all, is among them
+        os.kill(worker, signal.SIGKILL)
+        kill_time = time.monotonic()
+        for _ in range(20):
+            while True:
+                try:
+                    assert search(server)
+                    break
+                except (OSError, http.client.HTTPException):  # a connection to the killed worker
+                    assert time.monotonic() < kill_time + MAX_UNANSWERED_S
+        wait_until(lambda: len(list_workers(server)) == WORKER_COUNT)
+    assert not set(workers) & set(list_workers(server))
+    assert server.read_log().count("is started again") == WORKER_COUNT
+    assert server.stop() == (0, "")
+    assert list_workers(server) == []
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of sockets")
+def test_workers_end_with_a_killed_supervisor(server: HttpServer) -> None:
+    assert len(list_workers(server)) == WORKER_COUNT
+    server.process.kill()
+    wait_until(lambda: not list_workers(server))
+
+
+@pytest.mark.process
+def test_hangup_reaches_all_workers(server: HttpServer, tmp_path: Path) -> None:
+    write_sources_file(tmp_path, '[sources.guides]\nrepo = "guides"\n')
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: server.read_log().count("was read again") == WORKER_COUNT)
+    for _ in range(20):
+        assert search(server, namespace="guides")
+
+
+@pytest.mark.process
+def test_all_workers_answer_with_the_token_of_the_printed_url(tmp_path: Path) -> None:
+    create_source_repositories(tmp_path)
+    file = write_sources_file(tmp_path)
+    with serve_over_http(tmp_path / "home", "--sources", file, "--workers", "2") as server:
+        assert server.token
+        for _ in range(10):
+            connection = http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S)
+            connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {server.token}"})
+            assert connection.getresponse().status == 200
+            connection.close()
+
+
+@pytest.mark.process
+def test_worker_that_cannot_start_ends_the_server(tmp_path: Path) -> None:
+    file = write_sources_file(tmp_path, "[sources.a]\nreppo = 1\n")
+    with pytest.raises(AssertionError, match="reppo"):  # no URL is printed
+        HttpServer(
+            ["--sources", str(file), "--http", "127.0.0.1:0", "--no-token", "--workers", "2"],
+            tmp_path / "home",
+        )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-C", "."], "--workers needs --sources or --index"),
+        (["--index", ".", "--read-only"], "--workers with --index needs --no-token"),
+    ],
+)
+def test_workers_are_refused_for_one_process(options: list[str], message: str, tmp_path: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "docyard", "serve", *options, "--http", "127.0.0.1:0", "--workers", "2"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        check=False,
+    )
+    assert process.returncode == 2
+    assert message in process.stderr
+
+
+@pytest.mark.skipif(not hasattr(socket, "SO_REUSEPORT"), reason="the system cannot share ports")
+def test_reserved_port_is_shared_only_by_its_own_processes() -> None:
+    address = ListenAddress("127.0.0.1", 0)
+    reserved_sockets, port = reserve_port(address)
+    address = address._replace(port=port)
+    listeners = [open_sockets(address, is_shared=True)[0][0] for _ in range(2)]
+    try:
+        for open_port in (reserve_port, open_sockets):
+            with pytest.raises(CannotListen):
+                open_port(address)
+    finally:
+        for own_socket in (*reserved_sockets, *listeners):
+            own_socket.close()
