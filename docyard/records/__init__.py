@@ -4,6 +4,7 @@ counts.py                 counts of searches, questions and words, as sums of th
 default_organization.py   the organization of a server whose sources are in a file
 export.py                 the export of recorded searches as CSV, JSON or Parquet
 opt_outs.py               the principals and clients that are not recorded
+problem_reports.py        readers' reports of problems in documents
 questions.py              the form of a question that is stored: its words, or a keyed hash
 recorder.py               the thread that records behind the answers
 retention.py              the deletion of old records

@@ -112,10 +112,14 @@ class TermCount(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The numbers of an organization in a period."""
+    """The numbers of an organization in a period.
+
+    `latencies` are the bounds of the buckets of times, and the searches in each.
+    """
 
     period: Period
     total: Share
+    latencies: Sequence[tuple[int, int]]
     points: Sequence[Point]
     namespaces: Sequence[Share]
     servers: Sequence[Share]
@@ -171,16 +175,17 @@ def read_summary(
     )
     namespace_names = _read_names(connection, NAMESPACES.c.name, organization_id)
     server_names = _read_names(connection, SERVERS.c.slug, organization_id)
-    namespaces = _read_shares(connection, condition, "namespace_id", namespace_names)
+    buckets = [tuple(row) for row in connection.execute(_sum_buckets(condition))]
     terms = {
         kind: read_top_terms(connection, organization_id, kind, period, namespace_id, namespace_names)
         for kind in (QUESTION, UNANSWERED, MISSING)
     }
     return Summary(
         period,
-        _read_total(connection, condition),
+        _build_share("", None, buckets),
+        sorted((int(bound), int(searches)) for bound, searches, _ in buckets),
         _read_points(connection, condition, period),
-        namespaces,
+        _read_shares(connection, condition, "namespace_id", namespace_names),
         _read_shares(connection, condition, "mcp_server_id", server_names),
         terms[QUESTION],
         terms[UNANSWERED],
@@ -206,11 +211,6 @@ def _read_points(connection: Connection, condition: ColumnElement[bool], period:
     )
     points = {row[0]: Point(row[0], int(row[1]), int(row[2])) for row in rows}
     return [points.get(start, Point(start, 0, 0)) for start in period.starts]
-
-
-def _read_total(connection: Connection, condition: ColumnElement[bool]) -> Share:
-    rows = connection.execute(_sum_buckets(condition)).all()
-    return _build_share("", None, [tuple(row) for row in rows])
 
 
 def _read_shares(
@@ -340,6 +340,36 @@ def _count_candidates(
         if is_last or (len(counts) == limit and min(counts.values()) >= candidates[-1].searches):
             return counts
     return None
+
+
+def find_unanswered_question(
+    connection: Connection, organization_id: str, namespace_id: str, digest: str
+) -> TermCount | None:
+    """Return a question without results, with the number of its searches; None if it is not recorded."""
+    row = connection.execute(
+        select(TERM_TOTALS.c.text, TERM_TOTALS.c.searches).where(
+            TERM_TOTALS.c.organization_id == organization_id,
+            TERM_TOTALS.c.kind == UNANSWERED,
+            TERM_TOTALS.c.namespace_id == namespace_id,
+            TERM_TOTALS.c.digest == digest,
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    names = _read_names(connection, NAMESPACES.c.name, organization_id)
+    return TermCount(namespace_id, names.get(namespace_id), digest, row.text, row.searches)
+
+
+def read_namespace_settings(
+    connection: Connection, organization_id: str, namespace_id: str
+) -> Mapping[str, Any]:
+    """Return the settings of a namespace; none if it does not exist."""
+    row = connection.execute(
+        select(NAMESPACES.c.settings).where(
+            NAMESPACES.c.organization_id == organization_id, NAMESPACES.c.id == namespace_id
+        )
+    ).scalar_one_or_none()
+    return row or {}
 
 
 def _read_texts(

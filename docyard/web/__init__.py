@@ -13,6 +13,7 @@ not_found.py     the page for an unknown URL
 page_request.py  a request for a page, with its index, snapshot and caller
 planning/        the pages of tasks, drift and traces
 proposals/       the pages of proposals
+records/         the pages of recorded searches, and of reports of readers
 routes.py        the routes of all pages
 site.py          the pages of one server, and their shared state
 summaries.py     summaries of documents, and the last change of each

@@ -1,0 +1,108 @@
+"""Charts of bars as SVG. Colours and fonts come from the style sheet; the numbers also stand in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+WIDTH, HEIGHT = 720, 200
+_LEFT, _BOTTOM, _TOP = 52, 24, 10
+_GAP_SHARE = 0.25  # of the width of a bar
+_TICK_STEPS = (1, 2, 5)
+
+
+class ChartValue(NamedTuple):
+    """A value of a chart, of which `part` is marked. `label` names it, below the chart and in its tooltip."""
+
+    label: str
+    value: int
+    part: int = 0
+
+
+class Bar(NamedTuple):
+    """A bar: its rectangle, and the rectangle of the marked part at its bottom. The unit is a pixel."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    part_y: float
+    part_height: float
+    tooltip: str
+
+
+class Tick(NamedTuple):
+    """A line at a value."""
+
+    y: float
+    label: str
+
+
+class AxisLabel(NamedTuple):
+    """A label below a bar."""
+
+    x: float
+    label: str
+    anchor: str
+
+
+class Chart(NamedTuple):
+    """The shapes of a chart. `name` makes the ids of its title and description unique."""
+
+    name: str
+    title: str
+    description: str
+    bars: Sequence[Bar]
+    ticks: Sequence[Tick]
+    labels: Sequence[AxisLabel]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = _LEFT
+
+
+def build_chart(name: str, title: str, description: str, values: Sequence[ChartValue]) -> Chart:
+    """Return the chart of some values."""
+    top_value = _round_up(max((value.value for value in values), default=0))
+    plot_height = HEIGHT - _TOP - _BOTTOM
+    scale = plot_height / top_value
+    step = (WIDTH - _LEFT) / max(len(values), 1)
+    base = HEIGHT - _BOTTOM
+    bars = [
+        Bar(
+            x=round(_LEFT + number * step + step * _GAP_SHARE / 2, 2),
+            width=round(step * (1 - _GAP_SHARE), 2),
+            y=round(base - value.value * scale, 2),
+            height=round(value.value * scale, 2),
+            part_y=round(base - value.part * scale, 2),
+            part_height=round(value.part * scale, 2),
+            tooltip=f"{value.label}: {value.value:,}",
+        )
+        for number, value in enumerate(values)
+    ]
+    ticks = [
+        Tick(round(base - share * plot_height, 2), f"{round(top_value * share):,}") for share in (0, 0.5, 1)
+    ]
+    return Chart(name, title, description, bars, ticks, _select_labels(values, step))
+
+
+def _select_labels(values: Sequence[ChartValue], step: float) -> list[AxisLabel]:
+    """Return the labels of the first, the middle and the last bar."""
+    if not values:
+        return []
+    last = len(values) - 1
+    positions = {0: "start", last // 2: "middle", last: "end"} if last >= 2 else {0: "start"}
+    offsets = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    return [
+        AxisLabel(round(_LEFT + (number + offsets[anchor]) * step, 2), values[number].label, anchor)
+        for number, anchor in positions.items()
+    ]
+
+
+def _round_up(value: int) -> int:
+    """Return the least even number of the form 2, 4, 10, 20, 40, 100 ... that is at least a value."""
+    power = 1
+    while True:
+        for step in _TICK_STEPS:
+            if step * power * 2 >= value:
+                return step * power * 2
+        power *= 10
