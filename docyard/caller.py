@@ -17,7 +17,8 @@ class Principal(NamedTuple):
 
     `key` is stable: `token:ID`, `user:ISSUER#SUBJECT`, `address:IP`, or `server` for the server's own token.
     `name` is for people. `organization` is the slug of the organization that issued a token; None if the
-    principal belongs to none. `groups` are names that rules of organizations use.
+    principal belongs to none. `groups` are names that rules of organizations use. `is_operator` is True for
+    those who operate the server: administrators of an organization do not see what others share.
     """
 
     key: str
@@ -25,6 +26,7 @@ class Principal(NamedTuple):
     organization: str | None = None
     groups: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
+    is_operator: bool = False
 
 
 class Caller(NamedTuple):
@@ -43,19 +45,6 @@ class Caller(NamedTuple):
     principal: Principal | None = None
 
 
-_SERVER_KEY = "server"
-
-
 def is_operator(caller: Caller | None) -> bool:
-    """Return True if a caller operates the server: by its token, or as an administrator of no organization.
-
-    An administrator of an organization does not see the state of the server, which others share.
-    """
-    if caller is None:
-        return False
-    principal = caller.principal
-    if principal is None:
-        return caller.person is None
-    return principal.key == _SERVER_KEY or (
-        principal.organization is None and ADMIN_SCOPE in principal.scopes
-    )
+    """Return True if a caller operates the server."""
+    return caller is not None and caller.principal is not None and caller.principal.is_operator

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from docyard.caller import READ_SCOPE, Principal
+from docyard.caller import ADMIN_SCOPE, READ_SCOPE, Principal
 from docyard.database.database import Database, DatabaseUnavailable
 from docyard.identity.rules import Role, find_role
 from docyard.organizations.directory import (
@@ -194,3 +194,21 @@ def select_groups(principal: Principal | None, organization: OrganizationEntry) 
     if principal is None or principal.organization not in (None, organization.slug):
         return frozenset()
     return principal.groups
+
+
+def select_administered(
+    directory: Directory, principal: Principal | None
+) -> Mapping[str, OrganizationEntry] | None:
+    """Return the organizations that a caller administers, by slug; None for an operator, who does all.
+
+    An administrator has the scope for it, and the role in all namespaces of the organization.
+    """
+    if principal is None or ADMIN_SCOPE not in principal.scopes:
+        return {}
+    if principal.is_operator:
+        return None
+    return {
+        slug: organization
+        for slug, organization in directory.organizations.items()
+        if find_role(organization.rules, select_groups(principal, organization), "") is Role.ADMIN
+    }

@@ -29,7 +29,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.caller import READ_SCOPE, WRITE_SCOPE, Caller, Principal
+from docyard.caller import ADMIN_SCOPE, READ_SCOPE, WRITE_SCOPE, Caller, Principal
 from docyard.http.challenges import INSUFFICIENT_SCOPE, INVALID_REQUEST, METADATA_PATH, Challenges
 from docyard.http.host_origin import is_forwarded_https
 from docyard.http.login_page import (
@@ -101,7 +101,9 @@ class TokenVerifier:
 
 def _build_authenticated(owner: KnownPerson) -> Authenticated:
     person = owner.person
-    principal = Principal(f"token:{person.token}", person.name, scopes=owner.scopes)
+    principal = Principal(
+        f"token:{person.token}", person.name, scopes=owner.scopes, is_operator=ADMIN_SCOPE in owner.scopes
+    )
     return Authenticated(principal, person, owner.key, owner.expires_at)
 
 

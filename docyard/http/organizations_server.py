@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from docyard.caller import READ_SCOPE
+from docyard.hosting.hosting import Hosting, select_administered
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions
 from docyard.http.challenges import Challenges
 from docyard.http.endpoints import BuildObserver, Endpoints
@@ -37,11 +38,14 @@ from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, check_identity
 from docyard.records.rows import RecordTarget
 from docyard.web.headers import SafeHeaders
+from docyard.web.records.records import RecordsAccess
+from docyard.web.records.routes import build_records_routes
 from docyard.web.templates import serve_static_file
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+    from docyard.caller import Caller
     from docyard.hosting.hosting import View
     from docyard.hosting.service import OrganizationsService
     from docyard.http.settings import HttpSettings
@@ -112,6 +116,13 @@ def build_organizations_app(
             Route("/static/{name}", serve_static_file),
             *build_login_routes(authentication),
             *operations.build_routes(),
+            *build_records_routes(
+                RecordsAccess(
+                    service.database,
+                    service.settings.records.mode,
+                    partial(_list_administered_ids, service.hosting),
+                )
+            ),
         ]
     )
     allowed_hosts = settings.build_allowed_hosts(port).extend(partial(list_hosts, hosting, port))
@@ -120,6 +131,12 @@ def build_organizations_app(
     shutdown = ShutdownMiddleware(app, [endpoints.close])
     inner_app.state.stop_event = shutdown.stop_event
     return shutdown
+
+
+def _list_administered_ids(hosting: Hosting, caller: Caller) -> Collection[str] | None:
+    """Return the ids of the organizations that a caller administers; None for all."""
+    organizations = select_administered(hosting.directory, caller.principal)
+    return None if organizations is None else [entry.id for entry in organizations.values()]
 
 
 def build_organizations_http_settings(settings: ServerSettings) -> HttpSettings:
@@ -154,7 +171,11 @@ def start_organizations_server(service: OrganizationsService, toolsets: tuple[st
     sockets, port = open_sockets(settings.address, is_shared=worker is not None)
     try:
         identity = build_identity(
-            server_settings.identity, settings.build_page_url(port), None, has_rules=False
+            server_settings.identity,
+            settings.build_page_url(port),
+            None,
+            has_rules=False,
+            operator_groups=server_settings.operator.groups,
         )
         app = build_organizations_app(
             service,

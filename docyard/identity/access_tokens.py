@@ -20,7 +20,7 @@ import anyio.to_thread
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from docyard.caller import SCOPES, Principal
+from docyard.caller import ADMIN_SCOPE, SCOPES, Principal
 from docyard.database.database import DatabaseUnavailable
 from docyard.database.ids import read_clock_ms
 from docyard.database.tables import ACCESS_TOKENS, ORGANIZATIONS
@@ -167,7 +167,10 @@ class AccessTokens:
         if not self._is_active(token):
             return Refusal("the token was revoked, or has expired", "Ask an administrator for a new token.")
         expires_at = None if token.expires_at is None else token.expires_at / 1_000
-        principal = Principal(f"token:{token.id}", token.name, token.organization, token.groups, token.scopes)
+        is_operator = token.organization is None and ADMIN_SCOPE in token.scopes
+        principal = Principal(
+            f"token:{token.id}", token.name, token.organization, token.groups, token.scopes, is_operator
+        )
         return Authenticated(principal, None, _hash_secret(secret), expires_at)
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:

@@ -134,12 +134,14 @@ def build_identity(
     tokens: Tokens | None,
     *,
     has_rules: bool = True,
+    operator_groups: Sequence[str] = (),
     transport: httpx2.AsyncBaseTransport | None = None,
 ) -> Identity:
     """Return the identity provider of a server. Raises IncompleteIdentity.
 
     `tokens` are those of the repository to which people are mapped. With `has_rules` the rules of the file
     narrow what users may do; without, the caller does, such as a server of organizations by its group rules.
+    The members of `operator_groups` operate the server.
     """
     check_identity(section, page_url)
     if section.issuer is None or section.audience is None:
@@ -158,7 +160,7 @@ def build_identity(
             )
     rules = [Rule(rule.group, "", Role.parse(rule.role)) for rule in section.rules] if has_rules else None
     people = {(person.issuer, person.subject): person.person for person in section.people}
-    users = Users(people, tokens, rules)
+    users = Users(people, tokens, rules, operator_groups)
     claim_names = ClaimNames(section.groups_claim, section.organization_claim)
     provider = Provider(section.issuer, transport=transport)
     base_url = _find_base_url(section.audience, page_url) or ""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.caller import Principal
+from docyard.caller import ADMIN_SCOPE, Principal
 from docyard.identity.rules import Rule, find_role, narrow_scopes
 from docyard.identity.verifier import Authenticated
 from workspace.errors import WorkspaceError
@@ -78,7 +78,8 @@ class Users:
 
     `people` maps an issuer and a subject to the name of a token in `tokens`. `rules` are those of a server of
     one repository: they narrow the scopes of a user, and a mapped person also has the scopes of their token.
-    None leaves the scopes as they are, for a server whose organizations have rules.
+    None leaves the scopes as they are, for a server whose organizations have rules. The members of
+    `operator_groups` operate the server, and in a server of one repository all who may administer it.
     """
 
     def __init__(
@@ -86,10 +87,12 @@ class Users:
         people: Mapping[tuple[str, str], str],
         tokens: Tokens | None,
         rules: Sequence[Rule] | None = None,
+        operator_groups: Collection[str] = (),
     ) -> None:
         self._token_names = {f"user:{issuer}#{subject}": name for (issuer, subject), name in people.items()}
         self._tokens = tokens
         self._rules = rules
+        self._operator_groups = frozenset(operator_groups)
 
     def authenticate(self, principal: Principal, expires_at: float | None = None) -> Authenticated:
         """Return the identity of a user: their scopes here, and the person that they are, if any."""
@@ -99,6 +102,8 @@ class Users:
             if owner is not None:
                 allowed_scopes |= principal.scopes & owner.scopes
             principal = principal._replace(scopes=allowed_scopes)
+        is_granted = self._rules is not None or bool(self._operator_groups & principal.groups)
+        principal = principal._replace(is_operator=is_granted and ADMIN_SCOPE in principal.scopes)
         if owner is None:
             return Authenticated(principal, expires_at=expires_at)
         return Authenticated(principal, owner.person, owner.key, expires_at)

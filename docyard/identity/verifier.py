@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 INVALID_TOKEN = "invalid_token"
 """The error of a token that does not authenticate (RFC 6750 §3.1)."""
 
-SERVER_PRINCIPAL = Principal("server", "server", scopes=frozenset(SCOPES))
+SERVER_PRINCIPAL = Principal("server", "server", scopes=frozenset(SCOPES), is_operator=True)
 """The holder of the server's own token."""
 
 

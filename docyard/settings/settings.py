@@ -95,8 +95,10 @@ class DatabaseSection(Section):
 
 
 class OperatorSection(Section):
-    """The places that administrators of organizations may name."""
+    """The operators of the server, and the places that administrators of organizations may name."""
 
+    groups: tuple[Text, ...] = ()
+    """The groups of the identity provider whose members operate the server."""
     roots: tuple[Text, ...] = ()
     """The folders in which administrators of organizations may name repositories."""
     url_hosts: tuple[Text, ...] = ()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, update
 
-from docyard.caller import WRITE_SCOPE
+from docyard.caller import READ_SCOPE, SCOPES, WRITE_SCOPE
 from docyard.database.database import Database, DatabaseUnavailable
 from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS
-from docyard.hosting.hosting import Hosting
+from docyard.hosting.hosting import Hosting, select_administered
 from tests.databases import *  # noqa: F403
 from tests.organizations import build_member, create_two_organizations, mark_change, open_hosting
 
@@ -166,3 +166,30 @@ def test_unavailable_database_keeps_the_last_directory(
         assert find_names(hosting, "acme", "docs") == {"api", "guides"}
     hosting.reload()
     assert hosting.failure is None
+
+
+def test_administrators_administer_their_organization_only(hosting: Hosting, database: Database) -> None:
+    with database.begin() as connection:
+        for slug in ("acme", "globex"):
+            connection.execute(
+                insert(GROUP_RULES).values(
+                    organization_id=f"org_{slug}", group_name="lead", namespace_prefix="", role="admin"
+                )
+            )
+    mark_change(database)
+    hosting.reload()
+
+    def list_slugs(*member: str | None, scopes: tuple[str, ...] = SCOPES) -> list[str] | None:
+        organizations = select_administered(
+            hosting.directory,
+            build_member(member[0], *filter(None, member[1:]), scopes=scopes),
+        )
+        return None if organizations is None else list(organizations)
+
+    assert list_slugs("acme", "lead") == ["acme"]
+    assert list_slugs("acme", "staff") == []
+    assert list_slugs(None, "lead") == ["acme", "globex"]  # groups of the common identity provider
+    assert list_slugs("acme", "lead", scopes=(READ_SCOPE,)) == []
+    operator = build_member(None, scopes=SCOPES)._replace(is_operator=True)
+    assert select_administered(hosting.directory, operator) is None
+    assert select_administered(hosting.directory, None) == {}

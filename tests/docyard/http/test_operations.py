@@ -14,9 +14,10 @@ from starlette.routing import Route, Router
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.caller import ADMIN_SCOPE, READ_SCOPE, Caller, Principal, is_operator
+from docyard.caller import READ_SCOPE, Caller, Principal
 from docyard.http.health import PartState, Readiness, describe_sources
 from docyard.http.operations import Operations, classify_route
+from docyard.identity.verifier import SERVER_PRINCIPAL
 from docyard.limits.addresses import AddressLimit
 from docyard.telemetry.logs import ACCESS_LOGGER, FIELDS
 from docyard.telemetry.metrics import Metrics
@@ -24,7 +25,7 @@ from docyard.telemetry.request_ids import get_request_id
 from tests.docyard.http.conftest import RunningApp
 from tests.loops import loop_over
 
-OPERATOR = Caller(None, "", True, False, Principal("server", "server"))
+OPERATOR = Caller(None, "", True, False, SERVER_PRINCIPAL)
 READER = Caller(None, "", True, False, Principal("token:1", "reader", "acme", scopes=frozenset([READ_SCOPE])))
 AUTHORIZATION = {"Authorization": "Bearer x"}
 SECRET_PART = PartState(True, True, {"url": "postgresql://secret"})
@@ -154,21 +155,6 @@ def test_metrics_are_refused_to_others(options: dict[str, Any], headers: dict[st
 
 def test_metrics_that_are_disabled_are_refused_like_those_of_others() -> None:
     assert build_client(Operations(), OPERATOR).get("/metrics", headers=AUTHORIZATION).status_code == 403
-
-
-@loop_over(
-    "principal, expected",
-    [
-        (Principal("server", ""), True),
-        (Principal("token:1", "", None, scopes=frozenset([ADMIN_SCOPE])), True),
-        (Principal("token:1", "", "acme", scopes=frozenset([ADMIN_SCOPE])), False),
-        (Principal("address:192.0.2.1", ""), False),
-        (None, True),
-    ],
-)
-def test_administrator_of_an_organization_is_no_operator(principal: Principal | None, expected: bool) -> None:
-    assert is_operator(Caller(None, "", True, False, principal)) == expected
-    assert not is_operator(None)
 
 
 def test_request_id_is_returned_and_known_to_the_application() -> None:

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from sqlalchemy import insert, select
 
-from docyard.caller import READ_SCOPE, WRITE_SCOPE
+from docyard.caller import ADMIN_SCOPE, READ_SCOPE, WRITE_SCOPE
 from docyard.database.database import Database
 from docyard.database.tables import ACCESS_TOKENS, ORGANIZATIONS
 from docyard.identity import access_tokens
@@ -113,3 +113,17 @@ def test_invalid_token_is_not_created(tokens: AccessTokens) -> None:
         with pytest.raises(UnknownAccessToken):
             tokens.revoke(organization, name)
     assert tokens.list() == []
+
+
+def test_operators_have_a_token_of_no_organization_with_the_scope_for_administration(
+    tokens: AccessTokens,
+) -> None:
+    expected = {
+        (None, ADMIN_SCOPE): True,
+        (None, READ_SCOPE): False,
+        ("acme", ADMIN_SCOPE): False,
+    }
+    for number, ((organization, scope), is_operator) in enumerate(expected.items()):
+        result = verify(tokens, tokens.add(organization, f"t{number}", [scope]))
+        assert isinstance(result, Authenticated)
+        assert result.principal.is_operator == is_operator

@@ -206,3 +206,18 @@ def test_rules_of_groups_narrow_the_scopes(tokens: Tokens) -> None:
     for (subject, groups), scopes in expected_scopes.items():
         owner = sign_in_as(users, {"sub": subject, "groups": list(groups)})
         assert owner.principal.scopes == scopes
+
+
+def test_only_members_of_the_operators_groups_are_operators() -> None:
+    users = Users({}, None, operator_groups=["operators"])
+    assert sign_in_as(users, {"sub": "1", "groups": ["operators"]}).principal.is_operator
+    # A user without an organization is no operator.
+    assert not sign_in_as(users, {"sub": "1", "groups": ["staff"]}).principal.is_operator
+    assert not sign_in_as(users, {"sub": "1", "organization": "acme"}).principal.is_operator
+    assert not sign_in_as(NO_USERS, {"sub": "1", "groups": ["operators"]}).principal.is_operator
+
+
+def test_administrators_of_the_only_repository_are_operators() -> None:
+    users = Users({}, None, [Rule("lead", "", Role.ADMIN), Rule("staff", "", Role.WRITER)])
+    assert sign_in_as(users, {"sub": "1", "groups": ["lead"]}).principal.is_operator
+    assert not sign_in_as(users, {"sub": "1", "groups": ["staff"]}).principal.is_operator
