@@ -1,5 +1,6 @@
 """The web pages: documents, their history, search and proposals.
 
+administration/  the pages of administrators of a server of organizations
 background.py    a background queue for work that pages do not wait for
 diff.py          the view of changes on a page: documents, sections and rows of text
 documents/       the pages of a document
