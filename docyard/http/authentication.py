@@ -40,7 +40,7 @@ from docyard.http.login_page import (
     render_login_page,
 )
 from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
-from docyard.identity.verifier import INVALID_TOKEN, Authenticated, Refusal, Verifier
+from docyard.identity.verifier import INVALID_TOKEN, Authenticated, TokenRefusal, Verifier
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -386,10 +386,10 @@ class AuthenticationMiddleware:
             )
         if refusal is None:
             fix = "Use the URL that the server printed at its last start."
-            refusal = Refusal("the token is invalid", fix)
+            refusal = TokenRefusal("the token is invalid", fix)
         return await self._refuse_token(scope, refusal, redirect_path)
 
-    async def _refuse_token(self, scope: Scope, refusal: Refusal, redirect_path: str | None) -> Response:
+    async def _refuse_token(self, scope: Scope, refusal: TokenRefusal, redirect_path: str | None) -> Response:
         if refusal.status != 401:
             headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
             return build_refusal(scope, refusal.status, refusal.message, refusal.fix, headers)

@@ -24,7 +24,7 @@ from docyard.caller import ADMIN_SCOPE, SCOPES, Principal
 from docyard.database.database import DatabaseUnavailable
 from docyard.database.ids import read_clock_ms
 from docyard.database.tables import ACCESS_TOKENS, ORGANIZATIONS
-from docyard.identity.verifier import Authenticated, Refusal
+from docyard.identity.verifier import Authenticated, TokenRefusal
 from workspace.errors import WorkspaceError
 from workspace.lru_cache import LRUCache
 
@@ -154,18 +154,20 @@ class AccessTokens:
             fix="Run `docyard admin tokens list` to see all tokens.",
         )
 
-    async def verify(self, secret: str, resource: str) -> Authenticated | Refusal | None:
+    async def verify(self, secret: str, resource: str) -> Authenticated | TokenRefusal | None:
         """Return the identity of a token; None if the text is not one, or is unknown."""
         if _SECRET.fullmatch(secret) is None:
             return None
         try:
             token = await self._find_token(_hash_secret(secret))
         except DatabaseUnavailable as error:
-            return Refusal(error.message, error.fix, 503, "", _RETRY_S)
+            return TokenRefusal(error.message, error.fix, 503, "", _RETRY_S)
         if token is None:
             return None
         if not self._is_active(token):
-            return Refusal("the token was revoked, or has expired", "Ask an administrator for a new token.")
+            return TokenRefusal(
+                "the token was revoked, or has expired", "Ask an administrator for a new token."
+            )
         expires_at = None if token.expires_at is None else token.expires_at / 1_000
         is_operator = token.organization is None and ADMIN_SCOPE in token.scopes
         principal = Principal(

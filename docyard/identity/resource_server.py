@@ -15,7 +15,7 @@ from docyard.caller import SCOPES
 from docyard.identity.provider import Provider, ProviderUnavailable
 from docyard.identity.signed_tokens import InvalidSignedToken, is_signed_token, verify_signed_token
 from docyard.identity.users import ClaimNames, InvalidUser, Users, read_principal
-from docyard.identity.verifier import Authenticated, Refusal
+from docyard.identity.verifier import Authenticated, TokenRefusal
 
 _ACCESS_TOKEN_TYPES = ("at+jwt", "application/at+jwt")
 _GENERIC_TYPES = ("", "jwt", "application/jwt")
@@ -40,7 +40,7 @@ class ResourceServer:
         self._claim_names = claim_names
         self._clock = clock
 
-    async def verify(self, secret: str, resource: str) -> Authenticated | Refusal | None:
+    async def verify(self, secret: str, resource: str) -> Authenticated | TokenRefusal | None:
         """Return the identity that an access token proves, a refusal, or None for another kind of secret."""
         if not is_signed_token(secret):
             return None
@@ -50,9 +50,9 @@ class ResourceServer:
             _check_type(header, claims)
             principal = read_principal(self._provider.issuer, claims, self._claim_names, read_scopes(claims))
         except (InvalidSignedToken, InvalidUser) as error:
-            return Refusal(str(error), _FIX)
+            return TokenRefusal(str(error), _FIX)
         except ProviderUnavailable as error:
-            return Refusal(error.message, error.fix, 503, "", error.retry_after)
+            return TokenRefusal(error.message, error.fix, 503, "", error.retry_after)
         return self._users.authenticate(principal, float(claims["exp"]))
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:

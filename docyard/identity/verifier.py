@@ -33,7 +33,7 @@ class Authenticated(NamedTuple):
         return f"Authenticated({self.principal!r}, {self.person!r}, ***)"
 
 
-class Refusal(NamedTuple):
+class TokenRefusal(NamedTuple):
     """The reason why a secret is refused: a status, and an error of RFC 6750 §3.1 for the challenge.
 
     `retry_after` is a number of seconds, for a secret that cannot be checked now.
@@ -49,7 +49,7 @@ class Refusal(NamedTuple):
 class Verifier(Protocol):
     """A verifier of one kind of secrets."""
 
-    async def verify(self, secret: str, resource: str) -> Authenticated | Refusal | None:
+    async def verify(self, secret: str, resource: str) -> Authenticated | TokenRefusal | None:
         """Return the identity that a secret proves, a refusal, or None for a secret of another kind.
 
         `resource` is the URL of the requested endpoint (RFC 8707); empty if the server has no known URL.

@@ -113,7 +113,7 @@ def test_server_without_provider_has_no_metadata(token_app: RunningApp) -> None:
     ],
     ids=["endpoint", "server", "other server", "other", "expired", "foreign", "no scope", "write", "no role"],
 )
-def test_token_is_accepted_or_the_challenge_says_why(
+def test_token_is_accepted_or_challenged_with_the_reason(
     app: RunningApp, site: ProviderSite, claims: dict[str, Any], status: int, error: str
 ) -> None:
     response = send(app, sign(site, "staff", **claims) if "groups" not in claims else sign(site))

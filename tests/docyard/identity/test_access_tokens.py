@@ -16,7 +16,7 @@ from docyard.identity.access_tokens import (
     UnknownAccessToken,
     UnknownOrganization,
 )
-from docyard.identity.verifier import Authenticated, Refusal
+from docyard.identity.verifier import Authenticated, TokenRefusal
 from tests.databases import *  # noqa: F403
 
 NOW_MS = 1_800_000_000_000
@@ -45,7 +45,7 @@ def tokens(database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch) ->
     return AccessTokens(database, clock)
 
 
-def verify(tokens: AccessTokens, secret: str) -> Authenticated | Refusal | None:
+def verify(tokens: AccessTokens, secret: str) -> Authenticated | TokenRefusal | None:
     return anyio.run(tokens.verify, secret, "")
 
 
@@ -80,12 +80,12 @@ def test_revoked_and_expired_tokens_are_refused(tokens: AccessTokens, clock: Clo
     assert anyio.run(tokens.revalidate, owner) == owner
     tokens.revoke("acme", "old")
     assert anyio.run(tokens.revalidate, owner) is None
-    assert isinstance(verify(tokens, revoked_secret), Refusal)
+    assert isinstance(verify(tokens, revoked_secret), TokenRefusal)
     assert isinstance(verify(tokens, expiring_secret), Authenticated)
     clock.now += 1_000
-    assert isinstance(verify(tokens, expiring_secret), Refusal)
+    assert isinstance(verify(tokens, expiring_secret), TokenRefusal)
     clock.now -= 5_000  # the clock was corrected
-    assert isinstance(verify(tokens, revoked_secret), Refusal)
+    assert isinstance(verify(tokens, revoked_secret), TokenRefusal)
 
 
 def test_names_are_unique_in_an_organization(tokens: AccessTokens) -> None:

@@ -15,7 +15,7 @@ from docyard.identity.provider import MAX_STALE_S, REFETCH_INTERVAL_S, REFRESH_S
 from docyard.identity.resource_server import ResourceServer
 from docyard.identity.signed_tokens import LEEWAY_S
 from docyard.identity.users import Users
-from docyard.identity.verifier import Authenticated, Refusal
+from docyard.identity.verifier import Authenticated, TokenRefusal
 from tests.docyard.identity.provider_site import (
     AUDIENCE,
     ISSUER,
@@ -39,7 +39,7 @@ class Setup:
         self.provider = Provider(ISSUER, transport=self.site.transport, clock=self.clock)
         self.server = ResourceServer(self.provider, AUDIENCE, Users({}, None), clock=self.day)
 
-    def verify(self, token: str, resource: str = ENDPOINT) -> Authenticated | Refusal | None:
+    def verify(self, token: str, resource: str = ENDPOINT) -> Authenticated | TokenRefusal | None:
         return anyio.run(self.server.verify, token, resource)
 
     def accepts(self, token: str) -> bool:
@@ -116,7 +116,7 @@ REFUSED = {
 @loop_over(("claims", "reason"), list(REFUSED.values()), ids=list(REFUSED))
 def test_invalid_claims_are_refused(setup: Setup, claims: dict[str, Any], reason: str) -> None:
     result = setup.verify(setup.site.sign(claims))
-    assert isinstance(result, Refusal)
+    assert isinstance(result, TokenRefusal)
     assert (result.status, result.error) == (401, "invalid_token")
     assert reason in result.message
 
@@ -167,7 +167,7 @@ def test_forged_tokens_are_refused(setup: Setup) -> None:
     ]
     for number, forged_token in enumerate(forged_tokens):
         result = setup.verify(forged_token)
-        assert isinstance(result, Refusal), number
+        assert isinstance(result, TokenRefusal), number
         assert result.status == 401
         assert forged_token not in repr(result)
 
@@ -243,11 +243,11 @@ def test_cached_keys_are_used_for_an_hour_while_the_provider_is_down() -> None:
         assert setup.accepts(token)
     # An unknown key may be a new one: it is neither accepted nor called invalid.
     unknown_result = setup.verify(setup.site.sign(key="ec2"))
-    assert isinstance(unknown_result, Refusal)
+    assert isinstance(unknown_result, TokenRefusal)
     assert unknown_result.status == 503
     setup.clock.now = 1_000.0 + MAX_STALE_S
     result = setup.verify(token)
-    assert isinstance(result, Refusal)
+    assert isinstance(result, TokenRefusal)
     assert (result.status, result.retry_after) == (503, RETRY_S)
     setup.site.is_down = False
     setup.clock.now += RETRY_S
@@ -259,7 +259,7 @@ def test_unreachable_provider_is_not_called_for_each_request() -> None:
     setup.site.is_down = True
     for _ in range(20):
         result = setup.verify(setup.site.sign())
-        assert isinstance(result, Refusal)
+        assert isinstance(result, TokenRefusal)
         assert result.status == 503
     assert len(setup.site.requests) == 1
 
@@ -286,7 +286,7 @@ def test_invalid_answer_of_the_provider_never_opens(fields: dict[str, Any]) -> N
     for name, value in fields.items():
         setattr(setup.site, name, value)
     result = setup.verify(token)
-    assert isinstance(result, Refusal)
+    assert isinstance(result, TokenRefusal)
     assert result.status == 503
 
 
