@@ -19,6 +19,6 @@ server_database.py   the configuration and the database of a server: the options
 shells.py            completion scripts for bash, zsh and fish
 sites.py             detection of site generators, and the settings that match them
 sync_report.py       the result of a synchronisation, as data for programs and as text for people
-
+token_options.py     the options of commands that create tokens: scopes and expiry
 trace_report.py      a trace matrix as a Markdown table
 """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
+from docyard.cli import token_options
 from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
@@ -16,15 +17,17 @@ from docyard.terminal.credentials import read_secret
 from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from workspace.policy.tokens import Person, Tokens
+    from workspace.policy.tokens import KnownPerson, Person, Tokens
     from workspace.workspace import Workspace
 
 
 @click.group(
-    cls=SuggestingGroup, name="tokens", short_help="Create and revoke the tokens that identify people."
+    cls=SuggestingGroup,
+    name="tokens",
+    short_help="Create, rotate and revoke the tokens of people.",
 )
 def command() -> None:
-    """Create and revoke the tokens that identify people.
+    """Create, rotate and revoke the tokens that identify people.
 
     An approval of a proposal, and a merge that changes protected paths, needs a person's token. Tokens are
     stored only in this repository: no clone, fetch or push transfers them.
@@ -33,6 +36,7 @@ def command() -> None:
     Example:
         docyard tokens add ana --name "Ana Li" --email ana@example.org
         docyard tokens list
+        docyard tokens rotate ana
         docyard tokens revoke ana
     """
 
@@ -41,29 +45,48 @@ def command() -> None:
 @click.argument("token_name", metavar="NAME")
 @click.option("--name", metavar="NAME", help="The person's name. [default: Git's user.name]")
 @click.option("--email", metavar="ADDRESS", help="The person's address. [default: Git's user.email]")
+@token_options.scopes
+@token_options.expires
 @options.repository
 @options.as_json
-def add(token_name: str, name: str | None, email: str | None, repo: Path | None, as_json: bool) -> int:
+def add(
+    token_name: str,
+    name: str | None,
+    email: str | None,
+    scopes: tuple[str, ...],
+    expires_at: int | None,
+    repo: Path | None,
+    as_json: bool,
+) -> int:
     """Create a token, and print its secret once: the secret is not stored.
 
     NAME is the name in docyard.toml (approvers, merge): lower-case letters, digits, '.' and '-'. Without
     --name and --email the token is for the person of Git's settings. Tokens with the same address belong to
-    one person, who approves once.
+    one person, who approves once. Without --scope the token may do everything; with --scope docs:read it can
+    neither write nor approve. An expired token no longer works, and its earlier approvals stay valid.
 
     \b
     Example:
         docyard tokens add ana
+        docyard tokens add reader --scope docs:read --expires 90d
         docyard tokens add ben --name "Ben Ode" --email ben@example.org
     """
-    from workspace.policy.tokens import is_same_person
+    from workspace.policy.tokens import ALL_SCOPES, is_same_person
 
     workspace = open_workspace(repo)
     name, email = _resolve_identity(workspace, name, email)
     tokens = _open_tokens(workspace)
-    secret = tokens.add(token_name, name, email)
-    person = tokens.person(secret)
+    secret = tokens.add(
+        token_name,
+        name,
+        email,
+        scopes=token_options.include_lower_scopes(scopes) or ALL_SCOPES,
+        expires_at=expires_at,
+    )
+    owner = tokens.authenticate(secret)
+    person = owner.person
     if as_json:
-        console.print_json({**_person_to_data(person), "secret": secret})
+        console.print_json({**_owner_to_data(owner), "secret": secret})
         return Exit.DONE
     other_tokens = [
         other.token for other in tokens.list() if is_same_person(other, person) and other != person
@@ -93,13 +116,44 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens list --json
     """
-    people = _open_tokens(open_workspace(repo)).list()
+    owners = _open_tokens(open_workspace(repo)).list_owners()
     if as_json:
-        console.print_json({"tokens": [_person_to_data(person) for person in people]})
-    elif not people:
+        console.print_json({"tokens": [_owner_to_data(owner) for owner in owners]})
+    elif not owners:
         _print_lines("There are no tokens.", "  next: docyard tokens add NAME")
     else:
-        console.print_table(("token", "name", "address"), people)
+        restrictions = [_format_restrictions(owner) for owner in owners]
+        # Most repositories have no restricted token, and programs read these lines.
+        columns = ("scopes", "expires") if any(map(any, restrictions)) else ()
+        rows = [
+            (*owner.person, *(texts if columns else ()))
+            for owner, texts in zip(owners, restrictions, strict=True)
+        ]
+        console.print_table(("token", "name", "address", *columns), rows)
+    return Exit.DONE
+
+
+@command.command(name="rotate", short_help="Give a token a new secret, and print it.")
+@click.argument("token_name", metavar="NAME")
+@options.repository
+@options.as_json
+def rotate(token_name: str, repo: Path | None, as_json: bool) -> int:
+    """Give a token a new secret, and print it once. The old secret no longer works from now on.
+
+    Approvals that were given with the old secret stay valid. If the old secret has leaked, revoke the token
+    instead: with the secret, an approval can be forged.
+
+    \b
+    Example:
+        docyard tokens rotate ana
+    """
+    tokens = _open_tokens(open_workspace(repo))
+    secret = tokens.rotate(token_name)
+    if as_json:
+        owner = tokens.read_all()[token_name]
+        console.print_json({**_owner_to_data(owner), "secret": secret})
+    else:
+        _print_lines(secret, "", f"This is the new secret of the token {token_name}. It is not shown again.")
     return Exit.DONE
 
 
@@ -183,6 +237,25 @@ def _resolve_identity(workspace: Workspace, name: str | None, email: str | None)
         )
     git_name, git_email = git_identity or ("", "")
     return git_name if name is None else name, git_email if email is None else email
+
+
+def _owner_to_data(owner: KnownPerson) -> dict[str, object]:
+    """Return the data of a token; its restrictions only if it has some."""
+    from workspace.policy.tokens import ALL_SCOPES
+
+    data = _person_to_data(owner.person)
+    if owner.scopes != ALL_SCOPES:
+        data["scopes"] = sorted(owner.scopes)
+    if owner.expires_at is not None:
+        data["expires_at"] = owner.expires_at
+    return data
+
+
+def _format_restrictions(owner: KnownPerson) -> tuple[str, str]:
+    from workspace.policy.tokens import ALL_SCOPES
+
+    scopes = "" if owner.scopes == ALL_SCOPES else " ".join(sorted(owner.scopes))
+    return scopes, token_options.format_time(owner.expires_at)
 
 
 def _person_to_data(person: Person) -> dict[str, object]:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import anyio.to_thread
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from docyard.caller import ADMIN_SCOPE, SCOPES, Principal
@@ -94,10 +94,13 @@ class AccessTokens:
         scopes: Iterable[str],
         groups: Iterable[str] = (),
         expires_at: int | None = None,
+        *,
+        record: Callable[[Connection], object] = lambda connection: None,
     ) -> str:
         """Create a token, and return its secret, which is not stored.
 
-        Raises InvalidAccessToken, UnknownOrganization.
+        `record` is called first in the transaction, for the audit log. Raises InvalidAccessToken,
+        UnknownOrganization.
         """
         scope_names = frozenset(scopes)
         if not _NAME.fullmatch(name):
@@ -117,6 +120,7 @@ class AccessTokens:
             if any(token.organization == organization for token in existing_tokens):
                 raise _build_name_error(name)
             with self._database.begin() as connection:
+                record(connection)
                 connection.execute(
                     insert(ACCESS_TOKENS).values(
                         organization_id=organization_id,
@@ -140,11 +144,21 @@ class AccessTokens:
         with self._database.connect() as connection:
             return [_build_token(row) for row in connection.execute(query)]
 
-    def revoke(self, organization: str | None, name: str) -> None:
-        """Revoke a token: it stays in the list, and no longer authenticates. Raises UnknownAccessToken."""
+    def revoke(
+        self,
+        organization: str | None,
+        name: str,
+        *,
+        record: Callable[[Connection], object] = lambda connection: None,
+    ) -> None:
+        """Revoke a token: it stays in the list, and no longer authenticates. Raises UnknownAccessToken.
+
+        `record` is called first in the transaction, for the audit log.
+        """
         for token in self.list(organization):
             if token.name == name and token.organization == organization and token.revoked_at is None:
                 with self._database.begin() as connection:
+                    record(connection)
                     statement = update(ACCESS_TOKENS).where(ACCESS_TOKENS.c.id == token.id)
                     connection.execute(statement.values(revoked_at=self._clock_ms()))
                 self._found = LRUCache(_MAX_CACHED)

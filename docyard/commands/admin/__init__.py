@@ -12,6 +12,7 @@ plan.py            `docyard admin plan`: what a file of organizations would chan
 records.py         `docyard admin records`: the export of recorded searches, the callers that are not recorded
 rules.py           `docyard admin rules`
 servers.py         `docyard admin servers`
+tokens.py          `docyard admin tokens`: access tokens
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ COMMANDS = (
     "servers",
     "namespaces",
     "rules",
+    "tokens",
     "records",
     "audit",
     "database",

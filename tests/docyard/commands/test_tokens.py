@@ -209,3 +209,39 @@ def test_terminal_prompts_for_token_without_echo(
     assert b"is trusted from now on" in output
     assert secret.encode() not in output
     assert Tokens(clone / ".git").person(secret) == ANN
+
+
+def test_restricted_token_shows_its_scopes_and_expiry(repo: Path, capsys: Capture) -> None:
+    secret = add_token(repo, capsys, "bot", "--scope", "docs:write", "--expires", "2199-01-31")
+    owner = Tokens(repo / ".git").authenticate(secret)
+    assert owner.scopes == {"docs:read", "docs:write"}
+    assert main(["tokens", "list", "--json", "-C", str(repo)]) == 0
+    [record] = json.loads(capsys.readouterr().out)["tokens"]
+    assert record["scopes"] == ["docs:read", "docs:write"]
+    assert record["expires_at"] == owner.expires_at
+    assert main(["tokens", "list", "-C", str(repo)]) == 0
+    assert "docs:read docs:write\t2199-01-31 00:00" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["", "90", "0d", "1y", "2020-01-31", "2199-02-30", "-1d", "9" * 6 + "d"])
+def test_invalid_expiry_is_refused(repo: Path, text: str) -> None:
+    assert main(["tokens", "add", "bot", "--expires", text, "-C", str(repo)]) == 2
+    assert Tokens(repo / ".git").list() == ()
+
+
+def test_rotated_token_has_a_new_secret(repo: Path, capsys: Capture) -> None:
+    old_secret = add_token(repo, capsys, "ann")
+    assert main(["tokens", "rotate", "ann", "--json", "-C", str(repo)]) == 0
+    new_secret = json.loads(capsys.readouterr().out)["secret"]
+    assert Tokens(repo / ".git").person(new_secret) == ANN
+    with pytest.raises(InvalidToken):
+        Tokens(repo / ".git").person(old_secret)
+    assert main(["tokens", "rotate", "none", "-C", str(repo)]) == 3
+
+
+def test_reading_token_identifies_no_person_who_decides(
+    repo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(environment.TOKEN, add_token(repo, capsys, "reader", "--scope", "docs:read"))
+    with pytest.raises(InvalidToken, match="docs:write"):
+        identify_person(Workspace.open(repo), None, prompt=False)
