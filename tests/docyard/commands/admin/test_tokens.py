@@ -13,7 +13,7 @@ from docyard.cli.main import main
 from docyard.database.database import Database
 from docyard.database.tables import ORGANIZATIONS
 from docyard.identity.access_tokens import AccessTokens
-from docyard.identity.verifier import Authenticated, Refusal
+from docyard.identity.verifier import Authenticated, TokenRefusal
 from docyard.organizations.audit import list_audit_entries
 from tests.databases import *  # noqa: F403
 
@@ -47,7 +47,7 @@ def test_token_is_created_listed_and_revoked(config: Path, database: Database, c
     assert run(config, capsys, "list", "-").startswith("-\toperator\tdocs:read\t\t2")
     run(config, capsys, "revoke", "acme", "ci")
     assert "revoked" in run(config, capsys, "list", "acme")
-    assert isinstance(anyio.run(AccessTokens(database).verify, token["secret"], ""), Refusal)
+    assert isinstance(anyio.run(AccessTokens(database).verify, token["secret"], ""), TokenRefusal)
     with database.connect() as connection:
         entries = [
             (entry.action, entry.organization, entry.object) for entry in list_audit_entries(connection)
