@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from docyard.database.database import Database, open_database
@@ -45,6 +45,8 @@ def fill_database(database: Database, count: int) -> str:
     source = random.Random(7)
     with database.begin() as connection:
         target = find_or_create_default_target(connection, [f"docs-{n}" for n in range(NAMESPACE_COUNT)])
+        if connection.execute(select(SEARCH_QUERIES.c.id).limit(1)).first() is not None:
+            return target.organization_id
     namespace_ids = list(target.namespace_ids.values())
     weights = [1 / (rank + 1) for rank in range(QUESTION_COUNT)]
     questions = source.choices(range(QUESTION_COUNT), weights, k=count)

@@ -36,7 +36,7 @@ TOP_TERMS = 20
 """The length of a list of terms."""
 
 _SHORT_PERIOD_DAYS = 7  # whose terms are summed directly
-_CANDIDATES = 500
+_FIRST_CANDIDATES = 40  # each further part has twice as many
 _MAX_CANDIDATES = 5_000
 
 
@@ -320,13 +320,14 @@ def _count_candidates(
 ) -> dict[tuple[str, str], int] | None:
     """Return the counts of the most frequent terms; None if too many candidates would have to be read."""
     counts: dict[tuple[str, str], int] = {}
-    for offset in range(0, _MAX_CANDIDATES, _CANDIDATES):
+    offset, part_size = 0, _FIRST_CANDIDATES
+    while offset < _MAX_CANDIDATES:
         candidates = connection.execute(
             select(TERM_TOTALS.c.digest, TERM_TOTALS.c.searches)
             .where(total_condition)
             .order_by(TERM_TOTALS.c.searches.desc(), TERM_TOTALS.c.digest.desc())
             .offset(offset)
-            .limit(_CANDIDATES)
+            .limit(part_size)
         ).all()
         rows = connection.execute(
             select(TERM_COUNTS.c.namespace_id, TERM_COUNTS.c.digest, func.sum(TERM_COUNTS.c.searches))
@@ -335,10 +336,11 @@ def _count_candidates(
         )
         counts |= {(row[0], row[1]): int(row[2]) for row in rows}
         counts = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0][1], item[0][0]))[:limit])
-        is_last = len(candidates) < _CANDIDATES
+        is_last = len(candidates) < part_size
         # No further candidate occurs more often in total than the last one.
         if is_last or (len(counts) == limit and min(counts.values()) >= candidates[-1].searches):
             return counts
+        offset, part_size = offset + part_size, part_size * 2
     return None
 
 

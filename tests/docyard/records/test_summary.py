@@ -93,7 +93,7 @@ def test_candidates_give_the_same_list_as_the_sum_of_all_days(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     period = build_period("month", read_clock_ms())
-    monkeypatch.setattr(summary, "_CANDIDATES", 3)
+    monkeypatch.setattr(summary, "_FIRST_CANDIDATES", 3)
     for namespace in (None, "ns_acme_api", ""):
         for kind in (QUESTION, UNANSWERED, MISSING):
             with database.connect() as connection:
