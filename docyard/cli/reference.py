@@ -45,8 +45,9 @@ def render_tools_page() -> str:
                 "",
                 "Only a server that was started with `--sources` offers these tools, and `get_doc` with "
                 "`namespace` ([sources.md](sources.md)). `search_documentation_contextual` needs "
-                "`contextual_search = true` in the file that `--sources` names. If the file has no source, "
-                "only the tools for walkthroughs are offered.",
+                "`contextual_search = true` in the file that `--sources` names. A server that stores the "
+                "reports of readers also offers `report_problem` ([records.md](records.md)). If the file has "
+                "no source, only the tools for walkthroughs are offered.",
             ]
         for tool in load_toolset(toolset):
             lines += ["", *_render_tool(tool)]

@@ -23,6 +23,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from tools.after_commit import add_caveats, build_committed_answer
 from tools.dispatcher import Dispatcher, UnknownTool
+from tools.records.problem_reports import name_sender
 from tools.records.searches import SearchRecord, record_searches
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
@@ -276,7 +277,8 @@ class ToolCalls:
         if refusal is not None:
             return build_result(refusal)
         start = time.perf_counter()
-        with record_searches() as searches:
+        principal = None if call.caller is None else call.caller.principal
+        with record_searches() as searches, name_sender(None if principal is None else principal.key):
             result, commit = self._run_tool(call, progress, max_tokens)
         duration_ms = (time.perf_counter() - start) * 1_000
         observer.observe(call, CallOutcome(_read_outcome(result), duration_ms, commit, searches))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from docyard.database.database import Database
 from docyard.database.ids import read_clock_ms
 from docyard.database.tables import NAMESPACES, ORGANIZATIONS, PROBLEM_REPORTS
+from docyard.records.retention import lock_for_writing
 from workspace.errors import WorkspaceError
 
-MAX_REPORT_CHARACTERS = 2_000
-"""The largest number of characters of a problem, and of a suggestion."""
+if TYPE_CHECKING:
+    from docyard.records.rows import RecordTarget
+    from tools.records.problem_reports import ReaderReport, ReceiveReport
 
 REPORTS_PER_HOUR = 10
 """The number of reports that one principal or address can send to an organization in an hour."""
@@ -97,6 +101,29 @@ def add_report(
     return str(connection.execute(statement).scalar_one())
 
 
+def build_report_receiver(database: Database, get_target: Callable[[], RecordTarget]) -> ReceiveReport:
+    """Return the function that stores reports for the owners of a server's namespaces.
+
+    It raises TooManyReports and DatabaseUnavailable.
+    """
+
+    def receive(report: ReaderReport) -> str:
+        target = get_target()
+        with database.begin() as connection:
+            lock_for_writing(connection)
+            return add_report(
+                connection,
+                organization_id=target.organization_id,
+                namespace_id=target.namespace_ids[report.namespace],
+                sender=report.sender,
+                address=report.address,
+                problem=report.problem,
+                suggestion=report.suggestion,
+            )
+
+    return receive
+
+
 def _clean(text: str) -> str:
     """Return a text that both databases can store."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
@@ -106,7 +133,7 @@ def list_reports(
     connection: Connection,
     organization_id: str | None = None,
     *,
-    limit: int = 100,
+    limit: int | None = 100,
     include_resolved: bool = False,
 ) -> list[ProblemReport]:
     """Return the newest reports of an organization, or of all; those that are not resolved by default."""

@@ -1,4 +1,5 @@
 """What a call did, collected for the records of a server.
 
-searches.py   the searches of one call
+problem_reports.py  readers' reports of problems, and the sender of a call
+searches.py         the searches of one call
 """

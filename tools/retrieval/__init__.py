@@ -11,6 +11,7 @@ list_documentation_sources.py       the sources, with their sizes and times
 list_walkthroughs.py                the walkthroughs of the sources
 recorded_searches.py                the report of a search to the records of a server
 related_steps.py                    the relation of sections to the walkthrough under way
+report_problem.py                   sends a problem of a document to the owners of a source
 results.py                          results within a budget of tokens
 search_documentation.py             a search in one source or in all
 search_documentation_contextual.py  a search whose scores are lifted by the caller's context

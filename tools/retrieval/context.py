@@ -9,12 +9,16 @@ from tools.tool import PLAIN_FORM, CallForm
 
 if TYPE_CHECKING:
     from index.sources.sources import Sources
+    from tools.records.problem_reports import ReceiveReport
     from tools.tool import Progress
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalContext:
-    """The sources of a server, the client, the offered tools, and the limit of the answer in tokens."""
+    """The sources of a server, the client, the offered tools, and the limit of the answer in tokens.
+
+    `receive_report` stores reports of problems; None if the server stores none.
+    """
 
     sources: Sources
     client: str
@@ -22,6 +26,7 @@ class RetrievalContext:
     max_tokens: int
     progress: Progress | None = None
     call_form: CallForm = PLAIN_FORM
+    receive_report: ReceiveReport | None = None
 
     def offers(self, tool: str) -> bool:
         """Return True if the client has this tool, so that a next step may name it."""

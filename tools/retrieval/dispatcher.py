@@ -21,6 +21,7 @@ from tools.errors import build_error_response
 from tools.records.searches import name_searched_namespace
 from tools.retrieval import TOOLS, WALKTHROUGH_TOOLS
 from tools.retrieval.context import RetrievalContext
+from tools.retrieval.report_problem import TOOL as REPORT_TOOL
 from tools.retrieval.search_documentation import TOOL as SEARCH_TOOL
 from tools.retrieval.search_documentation_contextual import TOOL as CONTEXTUAL_TOOL
 from tools.tool import Answer, CallForm, Context
@@ -33,6 +34,7 @@ from workspace.snapshot.walkthroughs import WalkthroughNotFound
 if TYPE_CHECKING:
     from index.sources.sources import Sources
     from tools.prompts.prompt import OfferedPrompts
+    from tools.records.problem_reports import ReceiveReport
     from tools.tool import Progress, Tool
     from workspace.policy.tokens import Person
     from workspace.writing.read_before_write import SeenTexts
@@ -48,16 +50,22 @@ class SourcesDispatcher:
     """The tools that a server of sources offers.
 
     `toolsets` adds the reading tools of these toolsets to those of the toolset `retrieval`. `max_text_tokens`
-    limits the texts of the reading tools; None selects their default.
+    limits the texts of the reading tools; None selects their default. `receive_report` stores reports of
+    problems; without it there is no tool for them.
     """
 
     def __init__(
-        self, sources: Sources, toolsets: Iterable[str] | None = None, max_text_tokens: int | None = None
+        self,
+        sources: Sources,
+        toolsets: Iterable[str] | None = None,
+        max_text_tokens: int | None = None,
+        receive_report: ReceiveReport | None = None,
     ) -> None:
         self._sources = sources
         self._max_text_tokens = max_text_tokens
         self._reading_tools = _select_reading_tools(toolsets)
         self._last_definitions: list[dict[str, Any]] = []
+        self._receive_report = receive_report
         self.on_write: Callable[[], object] = lambda: None
         self.on_list_change: Callable[[], object] = lambda: None
         self.has_resources = False
@@ -72,6 +80,8 @@ class SourcesDispatcher:
             return {tool.name: tool for tool in WALKTHROUGH_TOOLS}
         is_contextual = self._sources.features.contextual_search
         tools = [tool for tool in TOOLS if is_contextual or tool is not CONTEXTUAL_TOOL]
+        if self._receive_report is not None:
+            tools.append(REPORT_TOOL)
         return {**{tool.name: tool for tool in tools}, **self._reading_tools}
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -248,6 +258,7 @@ class SourcesDispatcher:
             max_tokens,
             progress,
             CallForm(self._prefix),
+            self._receive_report,
         )
 
     def _build_schema(self, tool: Tool, context: RetrievalContext) -> dict[str, Any]:

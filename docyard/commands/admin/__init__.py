@@ -10,6 +10,7 @@ object_changes.py  the list, the addition, the change and the removal of objects
 organizations.py   `docyard admin organizations`
 plan.py            `docyard admin plan`: what a file of organizations would change
 records.py         `docyard admin records`: the export of recorded searches, the callers that are not recorded
+reports.py         `docyard admin reports`: readers' reports of problems in documents
 rules.py           `docyard admin rules`
 servers.py         `docyard admin servers`
 tokens.py          `docyard admin tokens`: access tokens
@@ -31,6 +32,7 @@ COMMANDS = (
     "rules",
     "tokens",
     "records",
+    "reports",
     "audit",
     "database",
 )
