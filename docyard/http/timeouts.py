@@ -14,12 +14,14 @@ import asyncio
 import re
 import socket
 from contextlib import suppress
+from heapq import nsmallest
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS = 600  # most systems limit a process to about a thousand open files
 BACKLOG = 100  # connections that the system queues
+_CLOSED_SHARE = 20  # one of so many connections is closed at once if there are too many
 _KEEPALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """The seconds and the count of the probes that find a vanished client, by their names in `socket`."""
 
@@ -35,7 +37,7 @@ _REFUSAL = (
 class TimeoutH11Protocol(H11Protocol):
     """One connection, with a timeout for each part of a request.
 
-    Beyond `max_connections`, the connection that is idle the longest is closed.
+    Beyond `max_connections`, those that are idle the longest are closed.
     """
 
     header_timeout_s = 20.0
@@ -54,7 +56,7 @@ class TimeoutH11Protocol(H11Protocol):
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         _enable_keepalive(transport)
-        self._close_excess_connection()
+        self._close_excess_connections()
         self._update_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -135,7 +137,8 @@ class TimeoutH11Protocol(H11Protocol):
             self._write_timer.cancel()
             self._write_timer = None
 
-    def _close_excess_connection(self) -> None:
+    def _close_excess_connections(self) -> None:
+        """Close the connections that are idle the longest if there are too many."""
         if len(self.connections) <= self.max_connections:
             return
         open_connections = [
@@ -143,11 +146,15 @@ class TimeoutH11Protocol(H11Protocol):
             for connection in self.connections
             if isinstance(connection, TimeoutH11Protocol) and connection.is_open
         ]
+        if len(open_connections) <= self.max_connections:
+            return
         idle_connections = [
             connection for connection in open_connections if connection is not self and connection.is_idle
         ]
-        if len(open_connections) > self.max_connections and idle_connections:
-            min(idle_connections, key=lambda connection: connection._idle_since).transport.abort()
+        # Several at once, because many new connections would each search all others.
+        count = 1 + self.max_connections // _CLOSED_SHARE
+        for connection in nsmallest(count, idle_connections, key=lambda connection: connection._idle_since):
+            connection.transport.abort()
 
 
 def _enable_keepalive(transport: asyncio.Transport) -> None:
