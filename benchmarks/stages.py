@@ -17,7 +17,7 @@ from benchmarks.reports.report_rows import describe_machine, list_package_versio
 from benchmarks.search import full_index, known_items
 from benchmarks.search.query_sets import QuerySets, draw_query_sets
 from benchmarks.search.result_lists import check_equal_result_lists
-from benchmarks.serving import first_queries, server_memory, sources, startup
+from benchmarks.serving import first_queries, http_load, server_memory, sources, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERY_COUNT = 200
@@ -197,6 +197,10 @@ def _measure_sources(bench: BenchmarkContext) -> Results:
     return {"sources": servers | {"fusion": fusion}}
 
 
+def _measure_http_load(bench: BenchmarkContext) -> Results:
+    return {"http_load": http_load.measure_load(bench.repository, bench.home, bench.section_texts)}
+
+
 def _measure_edits(bench: BenchmarkContext) -> Results:
     """Measure edits and searches; compare the result lists with those of a new process and of a rebuild.
 
@@ -332,6 +336,7 @@ STAGES: Mapping[str, tuple[str, Callable[[BenchmarkContext], Results]]] = {
     "round_trips": ("Round trips over stdio", _measure_round_trips),
     "first_queries": ("First runs of queries", _measure_first_queries),
     "sources": ("Many sources", _measure_sources),
+    "http_load": ("Many clients over HTTP", _measure_http_load),
     "vectors": ("Search by meaning", _measure_vectors),
     "edits": ("Edits", _measure_edits),
     "links": ("The link graph", _measure_links),

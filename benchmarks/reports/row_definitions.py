@@ -507,6 +507,38 @@ KNOWN_ITEMS = (
     ),
 )
 
+_MINIMAL_RATE = make_value_reader("http_load", "minimal", "calls_per_second")
+
+
+def _make_load_rows(label: str, name: str) -> tuple[RowDefinition, ...]:
+    """Return the rows of a server that answers many clients at once."""
+    read_rate = make_value_reader("http_load", name, "calls_per_second")
+    return (
+        RowDefinition(f"{label}: searches", "/s", read_rate, read_minimal_server=_MINIMAL_RATE),
+        RowDefinition(
+            "  time of a search relative to a call of a minimal server",
+            "x",
+            make_ratio_reader(_MINIMAL_RATE, read_rate),
+        ),
+        RowDefinition(
+            "  p99",
+            "ms",
+            make_value_reader("http_load", name, "p99_ms"),
+            read_minimal_server=make_value_reader("http_load", "minimal", "p99_ms"),
+        ),
+    )
+
+
+LOAD = (
+    *_make_load_rows("32 clients, one process", "processes_1"),
+    *_make_load_rows("32 clients, a process for each processor", "most_processes"),
+    RowDefinition(
+        "  processor time of the clients",
+        "",
+        make_value_reader("http_load", "most_processes", "client_cpu_share"),
+    ),
+)
+
 GROUPS = {
     "Finding": KNOWN_ITEMS,
     "Queries": (*QUERIES, *ADVERSARIAL),
@@ -518,6 +550,7 @@ GROUPS = {
     "Fast readers": FAST_READERS,
     "Serving": SERVING,
     "Many sources": SOURCES,
+    "Many clients": LOAD,
     "Search by meaning": VECTORS,
     "Artifacts": ARTIFACTS,
 }

@@ -33,13 +33,13 @@ def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict
     folder = home / "sources"
     parts = _make_parts(Corpus.read(repository), folder, SOURCE_COUNT - 1, _MAX_PART_DOCUMENTS)
     files = {
-        "one": _write_sources_file(folder / "one.toml", [repository]),
-        "hundred": _write_sources_file(folder / "hundred.toml", [repository, *parts]),
+        "one": write_sources_file(folder / "one.toml", [repository]),
+        "hundred": write_sources_file(folder / "hundred.toml", [repository, *parts]),
     }
-    _build_indexes(files["hundred"])
+    build_indexes(files["hundred"])
     with (
-        run_http_server(_make_command(files["one"], "--http"), home) as one,
-        run_http_server(_make_command(files["hundred"], "--http"), home) as hundred,
+        run_http_server(make_command(files["one"], "--http"), home) as one,
+        run_http_server(make_command(files["hundred"], "--http"), home) as hundred,
     ):
         connections = {"one": one, "hundred": hundred}
         for query in query_sets.warm_up:
@@ -49,7 +49,7 @@ def measure_servers(repository: Path, home: Path, query_sets: QuerySets) -> dict
         for query in query_sets.queries:
             for name, connection in connections.items():
                 times[name].append(measure_seconds(partial(_search, connection, query)))
-    command = (sys.executable, *_make_command(files["hundred"]))
+    command = (sys.executable, *make_command(files["hundred"]))
     starts = [measure_start_to_tool_list(command, home)[0] for _ in range(_START_COUNT)]
     return {name: compute_p50_p95_p99_ms(times[name]) for name in times} | {"start_s": min(starts)}
 
@@ -62,8 +62,8 @@ def measure_fusion(repository: Path, home: Path, section_texts: Sequence[Section
     folder = home / "fusion"
     corpus = Corpus.read(repository)
     parts = _make_parts(corpus, folder, FUSED_SOURCE_COUNT, len(corpus.documents))
-    file = _write_sources_file(folder / "sources.toml", parts)
-    _build_indexes(file)
+    file = write_sources_file(folder / "sources.toml", parts)
+    build_indexes(file)
     sources = create_sources(file)
     names = {path: f"s{number % FUSED_SOURCE_COUNT}" for number, path in enumerate(corpus.documents)}
 
@@ -92,7 +92,7 @@ def _make_parts(corpus: Corpus, folder: Path, part_count: int, max_documents: in
     return repositories
 
 
-def _write_sources_file(file: Path, repositories: Sequence[Path]) -> Path:
+def write_sources_file(file: Path, repositories: Sequence[Path]) -> Path:
     """Write a file of sources, which are named `s0`, `s1` and so on."""
     tables = [
         f'[sources.s{number}]\nrepo = "{repository.resolve()}"\n'
@@ -103,7 +103,7 @@ def _write_sources_file(file: Path, repositories: Sequence[Path]) -> Path:
     return file
 
 
-def _build_indexes(file: Path) -> None:
+def build_indexes(file: Path) -> None:
     """Build the indexes of the sources where the servers read them."""
     sources = create_sources(file)
     for source in sources:
@@ -111,7 +111,7 @@ def _build_indexes(file: Path) -> None:
     sources.close()
 
 
-def _make_command(file: Path, *options: str) -> tuple[str, ...]:
+def make_command(file: Path, *options: str) -> tuple[str, ...]:
     address = ("127.0.0.1:0", "--no-token") if options else ()
     return ("-m", "docyard", "serve", "--sources", str(file), *options, *address)
 

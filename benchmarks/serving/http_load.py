@@ -1,0 +1,162 @@
+"""Searches over HTTP by many clients at once, with one process and with one for each processor.
+
+Each client has one connection, sends a question with the default arguments, and the next one when it has the
+answer. No question is sent twice to a server. A minimal server of the SDK, whose answers have the same size,
+is measured before and after. The clients run in this process, and use the same processors as the servers.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import re
+import selectors
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.child import MeasurementFailed
+from benchmarks.corpus import SEED, SectionText, draw_queries
+from benchmarks.serving.http_calls import build_call
+from benchmarks.serving.pages import run_http_server
+from benchmarks.serving.sources import build_indexes, make_command, write_sources_file
+from benchmarks.timing import compute_p50_p95_p99_ms
+
+CLIENT_COUNT = 32
+PROCESS_COUNTS = (1, os.cpu_count() or 1)
+_WARM_UP_S = 3.0
+_MEASURED_S = 10.0
+_MAX_QUESTIONS = 40_000
+_WORD = re.compile(r"[A-Za-z]{3}")
+_CONTENT_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
+_HEAD_END = b"\r\n\r\n"
+_TIMEOUT_S = 30.0
+
+
+def measure_load(
+    repository: Path, home: Path, section_texts: Sequence[SectionText]
+) -> dict[str, dict[str, float]]:
+    """Return the calls of each server in a second, their times, and the processor time of the clients.
+
+    `minimal` is the better one of its two measurements. Raises CorpusTooSmall, MeasurementFailed.
+    """
+    file = write_sources_file(home / "load.toml", [repository])
+    build_indexes(file)
+    questions = draw_questions(section_texts)
+    results: dict[str, dict[str, float]] = {}
+    for count in dict.fromkeys(PROCESS_COUNTS):
+        command = (*make_command(file, "--http"), "--workers", str(count))
+        results[f"processes_{count}"] = _measure_server(command, home, questions, "search_documentation")
+    size = int(results["processes_1"]["answer_bytes"] / 2.2)  # an answer has its data twice, once as text
+    minimal = ("-m", "benchmarks.serving.minimal_http_server", str(size))
+    runs = [_measure_server(minimal, home, questions, "nothing") for _ in range(2)]
+    results["minimal"] = max(runs, key=lambda run: run["calls_per_second"])
+    results["most_processes"] = results[f"processes_{max(PROCESS_COUNTS)}"]
+    return results
+
+
+def draw_questions(section_texts: Sequence[SectionText]) -> list[str]:
+    """Return different questions, of headings and of words of a section in turn. Raises CorpusTooSmall."""
+    titles = list({text.title: None for text in section_texts if _WORD.search(text.title)})
+    random.Random(SEED).shuffle(titles)
+    count = min(_MAX_QUESTIONS // 2, len(section_texts))
+    words = [" ".join(query) for query in draw_queries(section_texts, count)]
+    pairs = zip(titles, words, strict=False)
+    return list(dict.fromkeys(question for pair in pairs for question in pair))
+
+
+def _measure_server(
+    command: Sequence[str], home: Path, questions: Sequence[str], tool: str
+) -> dict[str, float]:
+    with run_http_server(command, home) as connection:
+        requests = _build_requests(connection, questions, tool)
+        _send_requests(connection, requests, _WARM_UP_S)
+        return _send_requests(connection, requests, _MEASURED_S)
+
+
+def _build_requests(
+    connection: http.client.HTTPConnection, questions: Sequence[str], tool: str
+) -> Iterator[bytes]:
+    for question in questions:
+        headers, body = build_call(tool, {"query": question})
+        headers |= {"Host": f"{connection.host}:{connection.port}", "Content-Length": str(len(body))}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        yield f"POST /mcp HTTP/1.1\r\n{lines}\r\n".encode() + body
+
+
+@dataclass(slots=True)
+class _Client:
+    """One connection, and the response that it is receiving. `size` is 0 until its head is complete."""
+
+    connection: socket.socket
+    received: bytearray
+    sent_at: float = 0.0
+    size: int = 0
+
+    def send(self, request: bytes) -> None:
+        self.sent_at, self.size = time.perf_counter(), 0
+        self.received.clear()
+        self.connection.sendall(request)
+
+    def receive(self) -> bool:
+        """Read what has arrived; return True if the response is complete. Raises MeasurementFailed."""
+        data = self.connection.recv(262_144)
+        if not data:
+            raise MeasurementFailed("the server closed the connection of a client")
+        self.received += data
+        if not self.size and (end := self.received.find(_HEAD_END)) >= 0:
+            length = _CONTENT_LENGTH.search(self.received, 0, end + 2)
+            if length is None or not self.received.startswith(b"HTTP/1.1 200"):
+                raise MeasurementFailed(f"POST /mcp: {bytes(self.received[:200])!r}")
+            self.size = end + len(_HEAD_END) + int(length[1])
+        return 0 < self.size <= len(self.received)
+
+
+def _send_requests(
+    connection: http.client.HTTPConnection, requests: Iterator[bytes], seconds: float
+) -> dict[str, float]:
+    """Send requests for some seconds, or until there are no more; return the measurements.
+
+    Raises MeasurementFailed if a response is not a result.
+    """
+    times: list[float] = []
+    answer_bytes = 0
+    with selectors.DefaultSelector() as selector:
+        address = (connection.host, connection.port)
+        clients = [
+            _Client(socket.create_connection(address, _TIMEOUT_S), bytearray()) for _ in range(CLIENT_COUNT)
+        ]
+        for client in clients:
+            selector.register(client.connection, selectors.EVENT_READ, client)
+        start, start_cpu = time.perf_counter(), time.process_time()
+        for client, request in zip(clients, requests, strict=False):
+            client.send(request)
+        while (now := time.perf_counter()) < start + seconds:
+            ready = selector.select(_TIMEOUT_S)
+            if not ready:
+                raise MeasurementFailed(f"the server sent nothing for {_TIMEOUT_S:.0f} s")
+            for key, _ in ready:
+                client = key.data
+                if not client.receive():
+                    continue
+                times.append(time.perf_counter() - client.sent_at)
+                answer_bytes += client.size
+                if b'"isError":true' in client.received:
+                    raise MeasurementFailed(f"POST /mcp: {bytes(client.received[-500:])!r}")
+                if (request := next(requests, None)) is None:
+                    seconds = 0.0
+                    break
+                client.send(request)
+        cpu = time.process_time() - start_cpu
+        for client in clients:
+            client.connection.close()
+    duration = max(time.perf_counter(), now) - start
+    return {
+        "calls_per_second": len(times) / duration,
+        "client_cpu_share": cpu / duration,
+        "answer_bytes": answer_bytes / max(len(times), 1),
+        **compute_p50_p95_p99_ms(times),
+    }
