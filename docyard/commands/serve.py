@@ -365,30 +365,27 @@ def _check_sources(file: Path) -> int:
 def _serve_organizations(file: Path, toolsets: tuple[str, ...] | None) -> int:
     """Serve the organizations of a server over HTTP until a signal stops the server."""
     from docyard.hosting.service import OrganizationsService
+    from docyard.http.configuration import build_log_options
     from docyard.http.organizations_server import (
         build_organizations_http_settings,
         start_organizations_server,
     )
     from docyard.http.server import start_workers
-    from docyard.http.settings import InvalidOptions
     from docyard.settings.file import read_server_file
+    from docyard.telemetry.logs import configure_logs
 
     settings = read_server_file(file)
+    configure_logs(build_log_options(settings.telemetry))
+    if settings.http.workers > 1 and not _is_worker():
+        http_settings = build_organizations_http_settings(settings)
+        with TemporaryDirectory(prefix="docyard-metrics-") as folder:
+            environment.set_metrics_folder(Path(folder))
+            return start_workers(http_settings, settings.http.workers, sys.argv[1:])
+    service = OrganizationsService(settings, file.parent, options.read_embedding_options(in_background=True))
     try:
-        if settings.http.workers > 1 and not _is_worker():
-            http_settings = build_organizations_http_settings(settings)
-            with TemporaryDirectory(prefix="docyard-metrics-") as folder:
-                environment.set_metrics_folder(Path(folder))
-                return start_workers(http_settings, settings.http.workers, sys.argv[1:])
-        service = OrganizationsService(
-            settings, file.parent, options.read_embedding_options(in_background=True)
-        )
-        try:
-            start_organizations_server(service, toolsets)
-        finally:
-            service.close()
-    except InvalidOptions as error:
-        raise click.UsageError(f"{file.name}: {error}") from None
+        start_organizations_server(service, toolsets)
+    finally:
+        service.close()
     return Exit.DONE
 
 

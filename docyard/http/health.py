@@ -5,8 +5,9 @@
     GET /metrics  the metrics, if they are enabled
 
 `/healthz` and `/readyz` need no token and no known host name, because a load balancer has neither. Then they
-contain no details. An operator's token shows the state of each part. `/metrics` needs an operator's token. A
-client on this machine needs none, unless the server has another host name: then a proxy may be the client.
+contain no details. The token of monitors, or that of another operator, shows the state of each part.
+`/metrics` needs such a token. A client on this machine needs none, unless the server has another host name:
+then a proxy may be the client.
 
 A database that cannot be reached does not make a server unready, because searches need none: the status is
 then "degraded". Restarts by a load balancer would not repair the database.
@@ -14,6 +15,7 @@ then "degraded". Restarts by a load balancer would not repair the database.
 
 from __future__ import annotations
 
+import hmac
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -96,13 +98,21 @@ def describe_sources(entries: Sequence[dict[str, Any]]) -> PartState:
 class HealthMiddleware:
     """Middleware that answers the requests of load balancers and of local monitors, without authentication.
 
-    `is_proxied` is True if the server has a host name other than this machine's.
+    `token` is that of monitors, or None. `is_proxied` is True if the server has a host name other than this
+    machine's.
     """
 
     def __init__(
-        self, app: ASGIApp, readiness: Readiness, metrics: Metrics | None, *, is_proxied: bool
+        self,
+        app: ASGIApp,
+        readiness: Readiness,
+        metrics: Metrics | None,
+        token: str | None,
+        *,
+        is_proxied: bool,
     ) -> None:
         self._app = app
+        self._authorization = None if token is None else f"Bearer {token}".encode()
         self._readiness = readiness
         self._metrics = metrics
         self._is_proxied = is_proxied
@@ -121,13 +131,23 @@ class HealthMiddleware:
         if path == HEALTH_PATH:
             return PlainTextResponse("ok\n", headers=_NO_STORE)
         headers = Headers(scope=scope)
-        if "authorization" in headers:
+        is_monitor = self._has_token(headers)
+        if "authorization" in headers and not is_monitor:
             return None
         if path == READY_PATH:
-            return _build_ready_response(await run_in_threadpool(self._readiness.read), has_details=False)
-        if self._metrics is not None and self._is_local_monitor(scope, headers):
+            state = await run_in_threadpool(self._readiness.read)
+            return _build_ready_response(state, has_details=is_monitor)
+        if self._metrics is not None and (is_monitor or self._is_local_monitor(scope, headers)):
             return await _build_metrics_response(self._metrics)
         return None
+
+    def _has_token(self, headers: Headers) -> bool:
+        values = headers.getlist("authorization")
+        return (
+            self._authorization is not None
+            and len(values) == 1
+            and hmac.compare_digest(values[0].encode("latin-1"), self._authorization)
+        )
 
     def _is_local_monitor(self, scope: Scope, headers: Headers) -> bool:
         # A page of another site could make a browser send the request, with the host name of that site.

@@ -74,9 +74,11 @@ class Monitoring:
         from docyard.http.health import Readiness
 
         requests_per_minute = self._settings.limits.requests_per_minute
+        token = self._settings.operator.token
         return Operations(
             Readiness(parts),
             self._metrics,
             AddressLimit(requests_per_minute) if requests_per_minute is not None else None,
             self._settings.http.trusted_proxies,
+            None if token is None else token.get_secret_value(),
         )

@@ -35,7 +35,7 @@ _ROUTES_BY_PREFIX = {"/static/": "static", "/hooks/": "hooks", "/login": "login"
 class Operations:
     """The parts of the operation of one server.
 
-    `trusted_proxies` is None if the headers of proxies are not checked here, as in a server without a
+    `token` is that of monitors. `trusted_proxies` is None if the headers of proxies are not checked here, as in a server without a
     configuration file.
     """
 
@@ -43,6 +43,7 @@ class Operations:
     metrics: Metrics | None = None
     address_limit: AddressLimit | None = None
     trusted_proxies: Sequence[str] | None = None
+    token: str | None = field(default=None, repr=False)
 
     def build_routes(self) -> list[BaseRoute]:
         """Return the routes that the application serves to authenticated callers."""
@@ -54,7 +55,7 @@ class Operations:
             app = AddressLimitMiddleware(app, self.address_limit)
         if self.trusted_proxies is not None:
             app = ForwardedHeadersMiddleware(app, self.trusted_proxies)
-        app = HealthMiddleware(app, self.readiness, self.metrics, is_proxied=is_proxied)
+        app = HealthMiddleware(app, self.readiness, self.metrics, self.token, is_proxied=is_proxied)
         return TelemetryMiddleware(app, self.metrics)
 
 

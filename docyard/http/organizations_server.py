@@ -17,6 +17,7 @@ from docyard.caller import READ_SCOPE
 from docyard.hosting.hosting import Hosting, select_administered
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions
 from docyard.http.challenges import Challenges
+from docyard.http.configuration import build_configured_settings
 from docyard.http.endpoints import BuildObserver, Endpoints
 from docyard.http.health import PartState
 from docyard.http.host_origin import HostOriginMiddleware
@@ -32,7 +33,7 @@ from docyard.http.server import (
     respond_to_error,
     run_app,
 )
-from docyard.http.settings import build_http_settings, open_sockets
+from docyard.http.settings import open_sockets
 from docyard.http.supervisor import find_current_worker
 from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, check_identity
@@ -140,11 +141,8 @@ def _list_administered_ids(hosting: Hosting, caller: Caller) -> Collection[str] 
 
 
 def build_organizations_http_settings(settings: ServerSettings) -> HttpSettings:
-    """Return the address and the names of the server. Raises InvalidOptions."""
-    http = settings.http
-    return build_http_settings(
-        http.listen, http.allow_hosts, None, no_token=True, read_only=True, page_url=http.page_url
-    )
+    """Return the address and the names of the server. Raises InvalidHttpSection."""
+    return build_configured_settings(settings.http, no_token=True, read_only=True)
 
 
 def _find_base_url(service: OrganizationsService, identity: Identity, port: int, scope: Scope) -> str:
@@ -158,7 +156,7 @@ def _find_base_url(service: OrganizationsService, identity: Identity, port: int,
 def start_organizations_server(service: OrganizationsService, toolsets: tuple[str, ...] | None) -> None:
     """Serve until a signal stops the server; print one line with its URL when connections are accepted.
 
-    Raises InvalidOptions, CannotListen, IncompleteIdentity, SchemaMismatch.
+    Raises InvalidHttpSection, CannotListen, IncompleteIdentity, SchemaMismatch.
     """
     server_settings = service.settings
     settings = build_organizations_http_settings(server_settings)

@@ -95,7 +95,7 @@ class DatabaseSection(Section):
 
 
 class OperatorSection(Section):
-    """The operators of the server, and the places that administrators of organizations may name."""
+    """Operators and monitors of the server, and the places that administrators of organizations may name."""
 
     groups: tuple[Text, ...] = ()
     """The groups of the identity provider whose members operate the server."""
@@ -103,6 +103,8 @@ class OperatorSection(Section):
     """The folders in which administrators of organizations may name repositories."""
     url_hosts: tuple[Text, ...] = ()
     """The hosts whose URLs administrators of organizations may name."""
+    token: SecretStr | None = Field(None, min_length=32)
+    """The token of monitors, for `/metrics` and the details of `/readyz`: at least 32 characters."""
 
 
 class MappedPerson(Section):

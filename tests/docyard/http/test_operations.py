@@ -131,6 +131,19 @@ def test_metrics_are_for_operators_and_monitors_on_this_machine() -> None:
     )
 
 
+def test_token_of_monitors_shows_metrics_and_details() -> None:
+    readiness = build_readiness(database=SECRET_PART)
+    operations = Operations(readiness, Metrics("1"), token="t" * 32)
+    client = build_client(operations, READER, "192.0.2.1", is_proxied=True)
+    token = {"Authorization": f"Bearer {'t' * 32}"}
+    assert b"docyard_build_info" in client.get("/metrics", headers=token).content
+    assert "database" in client.get("/readyz", headers=token).json()
+    for wrong in ("Bearer ", "Bearer", f"Bearer {'t' * 31}", f"bearer {'t' * 33}", "t" * 32):
+        assert client.get("/metrics", headers={"Authorization": wrong}).status_code == 403
+        assert "database" not in client.get("/readyz", headers={"Authorization": wrong}).json()
+    assert "t" * 32 not in repr(operations)
+
+
 @loop_over(
     "options, headers",
     [
