@@ -35,8 +35,8 @@ _ROUTES_BY_PREFIX = {"/static/": "static", "/hooks/": "hooks", "/login": "login"
 class Operations:
     """The parts of the operation of one server.
 
-    `token` is that of monitors. `trusted_proxies` is None if the headers of proxies are not checked here, as in a server without a
-    configuration file.
+    `token` is that of monitors. `trusted_proxies` is None if the headers of proxies are not checked here, as
+    in a server without a configuration file.
     """
 
     readiness: Readiness = field(default_factory=lambda: Readiness({}))

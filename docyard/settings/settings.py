@@ -103,7 +103,7 @@ class OperatorSection(Section):
     """The folders in which administrators of organizations may name repositories."""
     url_hosts: tuple[Text, ...] = ()
     """The hosts whose URLs administrators of organizations may name."""
-    token: SecretStr | None = Field(None, min_length=32)
+    token: Annotated[SecretStr, Field(min_length=32)] | None = None
     """The token of monitors, for `/metrics` and the details of `/readyz`: at least 32 characters."""
 
 
