@@ -41,6 +41,12 @@ class DatabaseUnavailable(WorkspaceError):
         self.reason = reason
 
 
+class CannotCopyDatabase(WorkspaceError):
+    """The database cannot be copied to this file."""
+
+    code: ClassVar[str] = "CANNOT_COPY_DATABASE"
+
+
 class Database:
     """A database. Safe to use from threads; a process that is forked must open its own."""
 
@@ -71,6 +77,30 @@ class Database:
         """Yield a connection for reading. Raises DatabaseUnavailable."""
         with translate_errors(), self._engine.connect() as connection:
             yield connection
+
+    def copy_to(self, file: Path) -> None:
+        """Write a consistent copy of SQLite to a file, while others read and write the database.
+
+        Raises CannotCopyDatabase for PostgreSQL and for a file that exists, DatabaseUnavailable.
+        """
+        if not self.is_sqlite:
+            raise CannotCopyDatabase(
+                "PostgreSQL has its own program for backups",
+                fix="Run `pg_dump --format=custom --file=FILE URL`.",
+            )
+        try:
+            file.touch(mode=0o600, exist_ok=False)
+        except OSError as error:
+            raise CannotCopyDatabase(
+                f"the copy cannot be written ({error.strerror})", fix="Name a new file in a writable folder."
+            ) from None
+        try:
+            with self.connect() as connection:
+                connection.exec_driver_sql("COMMIT")  # SQLite refuses the copy in a transaction
+                connection.exec_driver_sql("VACUUM INTO ?", (str(file),))
+        except DatabaseUnavailable:
+            file.unlink()
+            raise
 
     def close(self) -> None:
         """Close all connections."""

@@ -67,9 +67,17 @@ def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
     """Yield the mistakes that only the parts of a server find: addresses, the database, and folders."""
     settings = configuration.settings
     try:
-        build_configured_settings(settings.http, no_token=True, read_only=True)
+        http_settings = build_configured_settings(settings.http, no_token=True, read_only=True)
     except InvalidHttpSection as error:
         yield _build_mistake(configuration, ("http", error.setting), error.message, error.fix)
+    else:
+        from docyard.identity.identity import IncompleteIdentity, check_identity
+
+        try:
+            check_identity(settings.identity, http_settings.build_page_url(http_settings.address.port))
+        except IncompleteIdentity as error:
+            line = find_setting_line(configuration.text, ("identity",))
+            yield Mistake(line, "identity", error.message, error.fix)
     from docyard.database.database import InvalidDatabaseURL, open_database
 
     try:

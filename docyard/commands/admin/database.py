@@ -1,4 +1,4 @@
-"""`docyard admin database`: the check and the upgrade of the schema."""
+"""`docyard admin database`: the check and the upgrade of the schema, and the backup of SQLite."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import click
 from docyard.cli.main import SuggestingGroup
 from docyard.cli.server_database import open_server_database, server_config
 from docyard.commands import options
+from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.group(cls=SuggestingGroup, name="database", short_help="Check or upgrade the database.")
+@click.group(cls=SuggestingGroup, name="database", short_help="Check, upgrade or back up the database.")
 def command() -> None:
-    """Check or upgrade the schema of the database of a server.
+    """Check, upgrade or back up the database of a server.
 
     \b
     Example:
         docyard admin database check --config server.toml
         docyard admin database upgrade --config server.toml
+        docyard admin database backup /var/backups/server.sqlite --config server.toml
     """
 
 
@@ -71,4 +73,23 @@ def upgrade(config: Path | None, as_json: bool) -> int:
         click.echo(f"the database has the schema {state.current} already")
     else:
         click.echo(f"upgraded the database from {state.current or '(none)'} to {state.needed}")
+    return Exit.DONE
+
+
+@command.command(name="backup", short_help="Write a consistent copy of the database.")
+@click.argument("file", type=click.Path(path_type=Path))
+@server_config
+def backup(file: Path, config: Path | None) -> int:
+    """Write a consistent copy of a database of SQLite to a new file. Servers can use the database meanwhile.
+
+    For PostgreSQL, `pg_dump` makes backups. To restore a copy, stop the server and replace the database.
+
+    \b
+    Example:
+        docyard admin database backup /var/backups/server.sqlite --config server.toml
+    """
+    target = find_folder(file)
+    with open_server_database(config, check=False) as database:
+        database.copy_to(target)
+    click.echo(f"wrote {target.name} ({target.stat().st_size:,} bytes)")
     return Exit.DONE
