@@ -29,6 +29,7 @@ class OrganizationsService:
         from platformdirs import user_cache_path, user_data_path
 
         self.settings = settings
+        self.folder = folder
         self.database: Database = open_database(settings.database.url, folder)
         folders = HostingFolders(
             folder,

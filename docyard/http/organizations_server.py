@@ -15,7 +15,12 @@ from starlette.routing import Route
 
 from docyard.caller import READ_SCOPE
 from docyard.hosting.hosting import Hosting, select_administered
-from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions
+from docyard.http.authentication import (
+    AuthenticationMiddleware,
+    FailedLoginThrottle,
+    Sessions,
+    find_required_scope,
+)
 from docyard.http.challenges import Challenges
 from docyard.http.configuration import build_configured_settings
 from docyard.http.endpoints import BuildObserver, Endpoints
@@ -25,7 +30,7 @@ from docyard.http.login import build_login_routes
 from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
 from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts, read_host
-from docyard.http.refusals import MCP_PATH, build_refusal
+from docyard.http.refusals import MCP_PATH, build_refusal, is_mcp_path
 from docyard.http.server import (
     ShutdownMiddleware,
     print_url,
@@ -37,7 +42,10 @@ from docyard.http.settings import open_sockets
 from docyard.http.supervisor import find_current_worker
 from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, check_identity
+from docyard.organizations.authority import Administrator, Places
 from docyard.records.rows import RecordTarget
+from docyard.web.administration.pages import AdministrationAccess
+from docyard.web.administration.routes import build_administration_routes
 from docyard.web.headers import SafeHeaders
 from docyard.web.records.records import RecordsAccess
 from docyard.web.records.routes import build_records_routes
@@ -67,7 +75,7 @@ def build_organizations_app(
     operations: Operations = Operations(),  # noqa: B008 - immutable
 ) -> ShutdownMiddleware:
     """Return the application of a server that listens on a port."""
-    hosting = service.hosting
+    hosting, operator = service.hosting, service.settings.operator
     endpoints = Endpoints(hosting, toolsets, build_observer)
 
     @asynccontextmanager
@@ -93,6 +101,7 @@ def build_organizations_app(
         may_write=True,  # the pages of administrators
         is_proxied=is_proxied,
         anonymous_scopes=frozenset({READ_SCOPE}),
+        find_required_scope=_find_required_scope,
         challenges=challenges,
         provider_host=None if identity.sign_in is None else identity.sign_in.host,
     )
@@ -117,6 +126,13 @@ def build_organizations_app(
             Route("/static/{name}", serve_static_file),
             *build_login_routes(authentication),
             *operations.build_routes(),
+            *build_administration_routes(
+                AdministrationAccess(
+                    service.database,
+                    Places(service.folder, operator.roots, operator.url_hosts),
+                    partial(_find_administrator, hosting),
+                )
+            ),
             *build_records_routes(
                 RecordsAccess(
                     service.database,
@@ -132,6 +148,23 @@ def build_organizations_app(
     shutdown = ShutdownMiddleware(app, [endpoints.close])
     inner_app.state.stop_event = shutdown.stop_event
     return shutdown
+
+
+def _find_required_scope(scope: Scope) -> str | None:
+    """Return the scope that a request needs. The pages of administrators check their callers themselves."""
+    is_form = scope["method"] == "POST" and not is_mcp_path(scope["path"])
+    return None if is_form else find_required_scope(scope)
+
+
+def _find_administrator(hosting: Hosting, caller: Caller, slug: str) -> Administrator | None:
+    """Return the administrator that a caller is, of the organization with a slug if that is one of theirs."""
+    principal = caller.principal
+    organizations = select_administered(hosting.directory, principal)
+    if principal is None or (organizations is not None and not organizations):
+        return None
+    if organizations is None:
+        return Administrator(principal)
+    return Administrator(principal, slug if slug in organizations else next(iter(organizations)))
 
 
 def _list_administered_ids(hosting: Hosting, caller: Caller) -> Collection[str] | None:

@@ -51,12 +51,13 @@ _HIDDEN_FIELDS = frozenset({"act", "version", "new_name", "confirmed"})
 class AdministrationAccess(NamedTuple):
     """The database, the places that administrators may name, and the administrator that a caller is.
 
-    `find_administrator` returns None for a caller who administers nothing.
+    `find_administrator` is called with the slug of the requested organization, which can be empty. It returns
+    None for a caller who administers nothing.
     """
 
     database: Database
     places: Places
-    find_administrator: Callable[[Caller], Administrator | None]
+    find_administrator: Callable[[Caller, str], Administrator | None]
 
 
 class AdministrationPage:

@@ -73,15 +73,20 @@ class _AdministrationEndpoint:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        page = await anyio.to_thread.run_sync(self._open_page, scope.get("state", {}).get("caller"))
+        slug = scope["path"].removeprefix(PAGE_PATH).strip("/").partition("/")[0]
+        caller = scope.get("state", {}).get("caller")
+        page = await anyio.to_thread.run_sync(self._open_page, caller, slug)
         if page is None:
             raise HTTPException(404)
         await self._router({**scope, _PAGE: page}, receive, send)
 
-    def _open_page(self, caller: Caller | None) -> AdministrationPage | None:
-        """Return the pages of a caller; None if the caller administers nothing, or that is unknown."""
+    def _open_page(self, caller: Caller | None, slug: str) -> AdministrationPage | None:
+        """Return the pages of a caller; None if the caller administers nothing, or that is unknown.
+
+        `slug` is that of the requested organization; empty for the first page.
+        """
         try:
-            administrator = None if caller is None else self._access.find_administrator(caller)
+            administrator = None if caller is None else self._access.find_administrator(caller, slug)
         except DatabaseUnavailable as error:
             log.warning("the pages of administrators cannot be shown: %s", error.message)
             return None

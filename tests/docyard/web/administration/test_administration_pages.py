@@ -40,7 +40,7 @@ PATHS = (
 )
 
 
-def find_administrator(caller: Caller) -> Administrator | None:
+def find_administrator(caller: Caller, slug: str) -> Administrator | None:
     principal = caller.principal
     if principal is None or principal.key.startswith("address:"):
         return None
