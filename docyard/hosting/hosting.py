@@ -23,9 +23,11 @@ from docyard.organizations.directory import (
     read_directory,
     read_directory_version,
 )
+from docyard.telemetry.logs import StateText
 from index.sources.source import Source
 from index.sources.sources import SourceFolders, Sources
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
+from tools.records.problem_reports import ReceiveReport
 from tools.retrieval.dispatcher import SourcesDispatcher
 
 log = logging.getLogger("docyard")
@@ -109,7 +111,9 @@ class Hosting:
                 self._apply(read_directory(self._database))
         except DatabaseUnavailable as error:
             if self._failure is None:
-                log.warning("the organizations cannot be read: %s. %s", error.message, error.fix)
+                log.warning(
+                    "the organizations cannot be read: %s", StateText(f"{error.message}. {error.fix}")
+                )
             self._failure = error
             return
         if self._failure is not None:
@@ -127,14 +131,21 @@ class Hosting:
         return _build_view(*found, principal) if found is not None else None
 
     def build_dispatcher(
-        self, view: View, toolsets: tuple[str, ...] | None = None
+        self,
+        view: View,
+        toolsets: tuple[str, ...] | None = None,
+        receive_report: ReceiveReport | None = None,
     ) -> SourcesDispatcher | None:
-        """Return the tools of a view; None if the view is older than the sources."""
+        """Return the tools of a view; None if the view is older than the sources.
+
+        `receive_report` stores reports of problems; without it there is no tool for them.
+        """
         server, sources = view.server, self._sources.get(view.organization.id)
         is_current = self._directory.organizations.get(view.organization.slug) is view.organization
         if sources is None or not is_current:
             return None
-        return SourcesDispatcher(sources.restrict(view.namespaces, server.features, server.limits), toolsets)
+        view_sources = sources.restrict(view.namespaces, server.features, server.limits)
+        return SourcesDispatcher(view_sources, toolsets, receive_report=receive_report)
 
     def close(self) -> None:
         """Close the files of all sources."""

@@ -12,6 +12,7 @@ from docyard.database.schema import SchemaMismatch, check_schema
 from docyard.hosting.hosting import Hosting, HostingFolders
 from docyard.settings.file import ServerSettings
 from docyard.sources.follower import Follower
+from docyard.telemetry.logs import StateText
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 
 log = logging.getLogger("docyard")
@@ -60,7 +61,7 @@ class OrganizationsService:
         try:
             self._check_schema()
         except SchemaMismatch as error:  # the database was unavailable at the start
-            log.error("the organizations cannot be read: %s. %s", error.message, error.fix)
+            log.error("the organizations cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
             return
         self.hosting.reload()
 

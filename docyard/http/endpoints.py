@@ -18,6 +18,7 @@ from docyard import __version__
 from docyard.hosting.hosting import Hosting, View, ViewKey
 from docyard.mcp_server.calls import CallObserver, Workers
 from docyard.mcp_server.http import WORKER_COUNT, Endpoint, serve_http
+from tools.records.problem_reports import ReceiveReport
 from tools.retrieval.dispatcher import SourcesDispatcher
 
 MAX_ENDPOINTS = 200
@@ -26,6 +27,7 @@ MAX_ENDPOINTS = 200
 _DRAIN_TIMEOUT_S = 30.0
 
 BuildObserver = Callable[[View, SourcesDispatcher], CallObserver | None]
+BuildReceiver = Callable[[View], ReceiveReport | None]
 
 
 @dataclass(eq=False, slots=True)
@@ -49,7 +51,8 @@ class _RunningEndpoint:
 class Endpoints:
     """The running endpoints: `async with endpoints.run(): ...`. Use them only on one event loop.
 
-    `build_observer` returns the limits and records of a view with its tools, or None.
+    `build_observer` returns the limits and records of a view with its tools, or None. `build_receiver`
+    returns the function that stores the reports of its readers, or None.
     """
 
     def __init__(
@@ -57,10 +60,12 @@ class Endpoints:
         hosting: Hosting,
         toolsets: tuple[str, ...] | None = None,
         build_observer: BuildObserver = lambda view, dispatcher: None,
+        build_receiver: BuildReceiver = lambda view: None,
     ) -> None:
         self._hosting = hosting
         self._toolsets = toolsets
         self._build_observer = build_observer
+        self._build_receiver = build_receiver
         self._running: OrderedDict[ViewKey, _RunningEndpoint] = OrderedDict()
         self._start_lock = anyio.Lock()
         self._tasks: TaskGroup | None = None
@@ -126,7 +131,7 @@ class Endpoints:
         return running
 
     async def _run_endpoint(self, view: View, *, task_status: TaskStatus[_RunningEndpoint | None]) -> None:
-        dispatcher = self._hosting.build_dispatcher(view, self._toolsets)
+        dispatcher = self._hosting.build_dispatcher(view, self._toolsets, self._build_receiver(view))
         if dispatcher is None:
             task_status.started(None)
             return

@@ -23,7 +23,7 @@ from docyard.http.authentication import (
 )
 from docyard.http.challenges import Challenges
 from docyard.http.configuration import build_configured_settings
-from docyard.http.endpoints import BuildObserver, Endpoints
+from docyard.http.endpoints import BuildObserver, BuildReceiver, Endpoints
 from docyard.http.health import PartState
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
@@ -43,6 +43,7 @@ from docyard.http.supervisor import find_current_worker
 from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, check_identity
 from docyard.organizations.authority import Administrator, Places
+from docyard.records.problem_reports import build_report_receiver
 from docyard.records.rows import RecordTarget
 from docyard.web.administration.pages import AdministrationAccess
 from docyard.web.administration.routes import build_administration_routes
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.mcp_server.calls import CallObserver
     from docyard.settings.file import ServerSettings
+    from tools.records.problem_reports import ReceiveReport
     from tools.retrieval.dispatcher import SourcesDispatcher
 
 
@@ -70,13 +72,14 @@ def build_organizations_app(
     *,
     toolsets: tuple[str, ...] | None = None,
     build_observer: BuildObserver = lambda view, dispatcher: None,
+    build_receiver: BuildReceiver = lambda view: None,
     throttle: FailedLoginThrottle | None = None,
     identity: Identity = NO_IDENTITY,
     operations: Operations = Operations(),  # noqa: B008 - immutable
 ) -> ShutdownMiddleware:
     """Return the application of a server that listens on a port."""
     hosting, operator = service.hosting, service.settings.operator
-    endpoints = Endpoints(hosting, toolsets, build_observer)
+    endpoints = Endpoints(hosting, toolsets, build_observer, build_receiver)
 
     @asynccontextmanager
     async def run(app: Starlette) -> AsyncIterator[None]:
@@ -214,6 +217,7 @@ def start_organizations_server(service: OrganizationsService, toolsets: tuple[st
             port,
             toolsets=toolsets,
             build_observer=partial(_observe_view, monitoring),
+            build_receiver=partial(_build_receiver, service),
             identity=identity,
             operations=monitoring.build_operations(_describe_parts(service)),
         )
@@ -228,11 +232,24 @@ def start_organizations_server(service: OrganizationsService, toolsets: tuple[st
 
 def _observe_view(monitoring: Monitoring, view: View, dispatcher: SourcesDispatcher) -> CallObserver:
     """Return the observer of the calls of a view."""
-    organization, server = view.organization, view.server
-    target = RecordTarget(organization.id, server.id, organization.namespace_ids)
     return monitoring.observe_server(
-        organization.id, dispatcher.find_tool, lambda: view.namespaces, lambda: target
+        view.organization.id,
+        dispatcher.find_tool,
+        lambda: view.namespaces,
+        partial(_build_target, view),
     )
+
+
+def _build_receiver(service: OrganizationsService, view: View) -> ReceiveReport | None:
+    """Return the function that stores the reports of readers; None if nothing is recorded."""
+    if service.settings.records.mode == "off":
+        return None
+    return build_report_receiver(service.database, partial(_build_target, view))
+
+
+def _build_target(view: View) -> RecordTarget:
+    """Return the ids of a server in the records."""
+    return RecordTarget(view.organization.id, view.server.id, view.organization.namespace_ids)
 
 
 def _describe_parts(service: OrganizationsService) -> Mapping[str, Callable[[], PartState]]:

@@ -19,6 +19,7 @@ import anyio
 import httpx2
 import jwt
 
+from docyard.telemetry.logs import StateText
 from workspace.errors import WorkspaceError
 
 log = logging.getLogger("docyard")
@@ -163,7 +164,7 @@ class Provider:
             except ProviderUnavailable as error:
                 if not has_failed:
                     self._failed_at = self._clock()
-                    log.warning("%s: %s", self.issuer, error.message)
+                    log.warning("%s: %s", StateText(self.issuer), StateText(error.message))
                 # A token with an unknown key may be valid, so it is not refused as invalid.
                 if is_forced or not self._is_usable(MAX_STALE_S):
                     raise

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docyard.caller import ADMIN_SCOPE, Principal
 from docyard.identity.rules import Rule, find_role, narrow_scopes
 from docyard.identity.verifier import Authenticated
+from docyard.telemetry.logs import StateText
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Users:
         try:
             owner = self._tokens.find_owner(name)
         except WorkspaceError as error:
-            log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
+            log.warning("people's tokens cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
             return None
         if owner is None:
             log.warning("identity.people names the token '%s', which does not exist", name)

@@ -16,6 +16,7 @@ from docyard.records.opt_outs import OptOuts, read_opt_outs
 from docyard.records.questions import get_question_format
 from docyard.records.retention import Retention
 from docyard.records.rows import RecordedCall, RecordTarget, RowBuilder, write_rows
+from docyard.telemetry.logs import StateText
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class Recorder:
         """Log a failure, once until the database works again or fails otherwise."""
         reason = error.message if isinstance(error, WorkspaceError) else type(error).__name__
         if reason != self._failure:
-            log.warning("searches are not recorded: %s", reason)
+            log.warning("searches are not recorded: %s", StateText(reason))
             self._failure = reason
 
 

@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
+from docyard.telemetry.logs import StateText
 from index.sources.source import SourceUnavailable
 from workspace.errors import WorkspaceError
 
@@ -188,4 +189,4 @@ class Follower:
         """Log the failure of a kind of work unless its last failure had the same message."""
         if self._logged_messages.get((source.name, work)) != message:
             self._logged_messages[source.name, work] = message
-            log.warning("the source '%s': %s", source.name, message)
+            log.warning("the source '%s': %s", source.name, StateText(message))

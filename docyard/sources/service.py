@@ -12,6 +12,7 @@ from docyard.service import Service
 from docyard.sources.follower import Follower
 from docyard.sources.record import record_applied
 from docyard.sources.report import describe_sources
+from docyard.telemetry.logs import StateText
 from index.sources.settings import (
     InvalidSourcesFile,
     Mistake,
@@ -137,7 +138,9 @@ def _reload_sources(sources: Sources, file: Path) -> bool:
     try:
         plan = sources.replace(read_sources_file(file))
     except InvalidSourcesFile as error:
-        log.warning("the file of sources is invalid, and the sources stay as they are: %s", error.message)
+        log.warning(
+            "the file of sources is invalid, and the sources stay as they are: %s", StateText(error.message)
+        )
         return False
     record_applied(file, sources.file)
     log.warning(

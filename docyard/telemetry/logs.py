@@ -1,7 +1,7 @@
 """Logs as JSON or text, one line for each message, without content.
 
 A message keeps numbers and identifiers, such as the name of a tool or the reference of an error. Other parts
-become `…`, because they may be questions, texts, or paths of documents. Of a message of a library only its
+become `…`, because they may be questions, texts, or paths of documents, unless they are a `StateText`. Of a message of a library only its
 place in the code is logged. An exception is logged as its type and the places in the code.
 `log_content = true` logs messages as they are.
 """
@@ -34,6 +34,12 @@ _MAX_CAUSES = 5
 _PLACE_PARTS = 3  # of a file's path: package, folder, module
 
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class StateText(str):
+    """A text about the state of the server, without content, so that logs keep it as an argument."""
+
+    __slots__ = ()
 
 
 class ContentFreeFormatter(logging.Formatter):
@@ -97,7 +103,7 @@ class ContentFreeFormatter(logging.Formatter):
 
 def _hide_content(value: object) -> object:
     """Return a number or an identifier unchanged, and a placeholder for anything else."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int | float | StateText):
         return value
     return value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) else _HIDDEN
 
