@@ -16,6 +16,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
+    from docyard.mcp_server.calls import CallObserver
     from index.artifacts.search_index import ArtifactSearchIndex
     from index.service import SearchIndex
     from index.storage.metadata import MetadataProblem
@@ -41,7 +42,8 @@ class Service:
     tokens of people, or None if an artifact is served. `notify_write` is called after a possible write.
     `build_webhook_target` returns the reaction to webhooks; it is None if the server has no remote.
     `build_reading_dispatcher` returns a dispatcher without the tools that write; it is None if none writes.
-    `describe_sources` returns the state of each source of a server of many.
+    `describe_sources` returns the state of each source of a server of many. `observer` limits and records
+    calls.
     """
 
     dispatcher: Dispatcher
@@ -55,6 +57,7 @@ class Service:
     build_webhook_target: Callable[[], WebhookTarget] | None = None
     describe_sources: Callable[[], Sequence[dict[str, Any]]] | None = None
     build_reading_dispatcher: Callable[[], Dispatcher] | None = None
+    observer: CallObserver | None = None
 
 
 def build_repository_service(

@@ -24,10 +24,11 @@ from docyard.database.schema import check_schema
 from docyard.database.tables import SEARCH_QUERIES
 from docyard.mcp_server.calls import ToolCalls, Workers
 from docyard.records.counts import DAY_MS, add_searches
-from docyard.records.default_organization import find_or_create_default_target, open_sources_records
 from docyard.records.summary import PERIODS, build_period, read_summary
+from docyard.sources.default_organization import DefaultOrganization
+from docyard.sources.records import SourcesRecords
 from docyard.sources.service import create_sources
-from index.sources.settings import Analytics
+from index.sources.settings import Analytics, SourceSettings, SourcesFile
 from tools.retrieval.dispatcher import SourcesDispatcher
 
 SEARCHES = 1_000_000
@@ -43,8 +44,11 @@ _COST_CALLS = 200
 def fill_database(database: Database, count: int) -> str:
     """Record searches of 90 days, whose questions follow Zipf's law, and return the organization's id."""
     source = random.Random(7)
-    with database.begin() as connection:
-        target = find_or_create_default_target(connection, [f"docs-{n}" for n in range(NAMESPACE_COUNT)])
+    content = SourcesFile(
+        sources={f"docs-{n}": SourceSettings(repo=f"docs-{n}") for n in range(NAMESPACE_COUNT)}
+    )
+    target = DefaultOrganization(database, Path(), lambda: content).get_target()
+    with database.connect() as connection:
         if connection.execute(select(SEARCH_QUERIES.c.id).limit(1)).first() is not None:
             return target.organization_id
     namespace_ids = list(target.namespace_ids.values())
@@ -97,9 +101,7 @@ def measure_cost(corpus_folder: Path, home: Path) -> dict[str, float]:
     file.write_text(f'[sources.docs]\nrepo = "{repository}"\n')
     sources = create_sources(file)
     queries = [" ".join(words) for words in draw_queries(list(corpus.read_section_texts()), _COST_CALLS)]
-    records = open_sources_records(
-        Analytics(database="cost.sqlite", mode="text"), home, lambda: [source.name for source in sources]
-    )
+    records = SourcesRecords(Analytics(database="cost.sqlite", mode="text"), sources, home)
     records.recorder.start()
     dispatcher, workers = SourcesDispatcher(sources), Workers(1)
     plain = ToolCalls(dispatcher, workers)

@@ -476,4 +476,5 @@ def _serve_stdio(service: Service, page_url: str | None) -> None:
         version=__version__,
         warm=service.warm,
         build_review_url=make_review_url_builder(page_url),
+        observer=service.observer,
     )

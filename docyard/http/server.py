@@ -404,6 +404,7 @@ def start_server(
             build_review_url=make_review_url_builder(settings.build_page_url(port))
             if service.may_write
             else None,
+            observer=service.observer,
         )
         operations = Operations(_build_readiness(service))
         components = AppComponents(

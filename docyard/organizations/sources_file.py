@@ -67,7 +67,7 @@ def _list_objects(content: SourcesFile, folder: Path, state: State) -> State:
         {
             **state.get(server_key, {}),
             **content.features.model_dump(),
-            **content.limits.model_dump(),
+            **content.limits.model_dump(include={"max_tokens"}),
             "namespaces": tuple(content.sources),
         }
     )

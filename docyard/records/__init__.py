@@ -1,7 +1,6 @@
 """The records of searches and calls, and the reports of readers.
 
 counts.py                 counts of searches, questions and words, as sums of the recorded searches
-default_organization.py   the organization of a server whose sources are in a file
 export.py                 the export of recorded searches as CSV, JSON or Parquet
 opt_outs.py               the principals and clients that are not recorded
 problem_reports.py        readers' reports of problems in documents

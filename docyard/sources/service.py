@@ -28,6 +28,8 @@ log = logging.getLogger("docyard")
 
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
+    from docyard.mcp_server.calls import CallObserver
+    from docyard.sources.records import SourcesRecords
 
 
 def create_sources(
@@ -96,7 +98,14 @@ def build_sources_service(
     main thread, because it listens to SIGHUP.
     """
     sources = create_sources(file, embedding=embedding)
-    dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens)
+    records = None
+    if sources.file.analytics is not None:
+        # The libraries of the database are installed by the extra `server` only.
+        from docyard.sources.records import SourcesRecords
+
+        records = SourcesRecords(sources.file.analytics, sources, file.parent)
+    receive_report = records.receive_report if records is not None and records.recorder.is_recording else None
+    dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens, receive_report)
 
     def reload() -> None:
         if _reload_sources(sources, file):
@@ -108,10 +117,14 @@ def build_sources_service(
     def warm(progress: object) -> None:
         record_applied(file, sources.file)
         follower.start()
+        if records is not None:
+            records.recorder.start()
 
     def close() -> None:
         follower.close()
         sources.close()
+        if records is not None:
+            records.close()
 
     def build_webhook_target() -> WebhookTarget:
         from docyard.sources.webhooks import SourceWebhooks
@@ -129,6 +142,29 @@ def build_sources_service(
         notify_write=lambda: None,
         build_webhook_target=build_webhook_target,
         describe_sources=partial(describe_sources, sources),
+        observer=_build_observer(sources, dispatcher, records),
+    )
+
+
+def _build_observer(
+    sources: Sources, dispatcher: SourcesDispatcher, records: SourcesRecords | None
+) -> CallObserver | None:
+    """Return the limits and the records of a file as it is at the start; None if it has neither."""
+    searches_per_minute = sources.file.limits.searches_per_minute
+    is_recording = records is not None and records.recorder.is_recording
+    if searches_per_minute is None and not is_recording:
+        return None
+    from docyard.limits.limiter import LimitedServer, Limiter
+    from docyard.limits.observer import LimitingObserver
+    from docyard.settings.settings import LimitsSection
+
+    def list_namespaces() -> list[str]:
+        return [source.name for source in sources]
+
+    return LimitingObserver(
+        Limiter(LimitsSection(searches_per_minute=searches_per_minute)),
+        LimitedServer("", dispatcher.find_tool, list_namespaces),
+        [records.observer] if records is not None and is_recording else [],
     )
 
 

@@ -1,9 +1,9 @@
 """Logs as JSON or text, one line for each message, without content.
 
-A message keeps numbers, identifiers, such as the name of a tool, and each `StateText`. Other parts become `…`,
-because they may be questions, texts, or paths of documents. Of a message of a library only its place in the
-code is logged. An exception is logged as its type and the places in the code. `log_content = true` logs
-messages as they are.
+A message keeps numbers, identifiers, such as the name of a tool, and each `StateText`. Other parts are
+replaced by `…`, because they may be questions, texts, or paths of documents. Of a message of a library only
+its place in the code is logged. An exception is logged as its type and the places in the code.
+`log_content = true` logs messages as they are.
 """
 
 from __future__ import annotations

@@ -210,12 +210,14 @@ class Features(_Settings):
 
 
 class AnswerLimits(_Settings):
-    """The limits of search_documentation: the tokens of an answer, and the searches of one caller.
-
-    A call may request fewer tokens. None is no limit.
-    """
+    """The largest number of tokens of an answer of search_documentation; a call may request fewer."""
 
     max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
+
+
+class SourcesLimits(AnswerLimits):
+    """The limits of a server of sources; None is no limit to the searches of one caller."""
+
     searches_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
 
@@ -278,7 +280,7 @@ class SourcesFile(_Settings):
 
     sources: SourceTables = {}
     features: Features = Features()
-    limits: AnswerLimits = AnswerLimits()
+    limits: SourcesLimits = SourcesLimits()
     analytics: Analytics | None = None
     embedding: EmbeddingSettings | None = None
 
@@ -339,7 +341,7 @@ def _list_setting_names(location: Sequence[str]) -> list[str]:
     models: Mapping[str, type[BaseModel]] = {
         "sources": SourceSettings,
         "features": Features,
-        "limits": AnswerLimits,
+        "limits": SourcesLimits,
         "analytics": Analytics,
         "embedding": EmbeddingSettings,
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.cursors import InvalidCursor, StaleCursor, sign_token, verify_token
 from index.matches import Matcher, SearchableText
-from index.sources.settings import ALL_NAMESPACES, AnswerLimits, Features, SourcesFile
+from index.sources.settings import ALL_NAMESPACES, AnswerLimits, Features, SourcesFile, SourcesLimits
 from index.sources.source import Source, SourceUnavailable
 from index.storage.keys import load_user_key
 from index.vectors.options import NO_EMBEDDING
@@ -109,7 +109,7 @@ class Sources:
 
         Names without a source are ignored.
         """
-        file = SourcesFile(features=features, limits=limits)
+        file = SourcesFile(features=features, limits=SourcesLimits(max_tokens=limits.max_tokens))
         view = Sources(file, self._folders, self._embedding, self._organization)
         view._sources = {name: source for name, source in self._sources.items() if name in names}
         return view

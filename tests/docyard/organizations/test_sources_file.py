@@ -8,10 +8,8 @@ from sqlalchemy import delete, insert, select
 
 from docyard.database.database import Database
 from docyard.database.tables import NAMESPACES, SEARCH_QUERIES, SERVERS
-from docyard.organizations.file import format_organizations_file
 from docyard.organizations.objects import Kind, ObjectKey
 from docyard.organizations.sources_file import import_sources_file
-from docyard.records.default_organization import find_or_create_default_target
 from index.sources.settings import SourcesFile
 from tests.databases import *  # noqa: F403
 from tests.docyard.organizations.organizations import add_two_organizations, namespace, operate, server
@@ -56,16 +54,6 @@ def test_file_becomes_the_default_organization(database: Database) -> None:
         namespace("guides", "default"): {"repo": "/srv/git/guides"},
     }
     assert import_sources_file(database, content, Path("/srv")).changes == ()
-
-
-def test_namespace_of_records_alone_gets_its_settings(database: Database) -> None:
-    with database.begin() as connection:
-        find_or_create_default_target(connection, ["api"])
-    assert format_organizations_file(operate(database).read_state()) == (
-        "[organizations.default]\n\n[organizations.default.servers.default]\n"
-    )
-    import_sources_file(database, make_file("api"), Path("/srv"))
-    assert operate(database).find(namespace("api", "default")) == {"repo": "/srv/git/api"}
 
 
 def test_removed_source_stays_while_records_need_it(database: Database) -> None:
