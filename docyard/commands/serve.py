@@ -20,9 +20,11 @@ from docyard.terminal.exits import Exit
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
+    from docyard.http.configured_repository import ConfiguredRepository
     from docyard.http.settings import HttpSettings
     from docyard.service import Service
-    from docyard.settings.settings import IdentitySection
+    from docyard.settings.file import ServerSettings
+    from workspace.workspace import Workspace
 
 
 _HTTP_OPTIONS = {
@@ -222,9 +224,9 @@ def command(
         return _serve_organizations(find_folder(config_file), selected_toolsets)
     page_url = _read_page_url(page_url)
     settings = _read_http_settings(context, page_url)
-    identity_section = None
+    server_settings = None
     if config_file is not None and settings is not None:
-        settings, identity_section = _read_identity(find_folder(config_file), settings)
+        settings, server_settings = _read_server_settings(find_folder(config_file), settings)
     if settings is not None and workers > 1 and not _is_worker():
         from docyard.http.server import start_workers
 
@@ -267,8 +269,17 @@ def command(
     try:
         if settings is None:
             _serve_stdio(service, page_url if service.may_write else None)
+        elif config_file is None or server_settings is None:
+            _serve_http(service, settings, mermaid, math=math)
         else:
-            _serve_http(service, settings, mermaid, identity_section, math=math)
+            from docyard.http.configured_repository import ConfiguredRepository
+
+            folder = find_folder(config_file).parent
+            configured = ConfiguredRepository(server_settings, folder, _find_repository(workspace))
+            try:
+                _serve_http(service, settings, mermaid, configured, math=math)
+            finally:
+                configured.close()
     finally:
         service.close()
     return Exit.DONE
@@ -296,6 +307,16 @@ def _check_usage(context: click.Context) -> None:
             raise click.UsageError(
                 "--workers with --index needs --no-token: each process has sessions of its own"
             )
+    if "config_file" in given_options and (context.params["sources_file"] or context.params["artifact"]):
+        raise click.UsageError(
+            "--config serves organizations, or a repository (-C): omit --sources and --index"
+        )
+    if (
+        "config_file" in given_options
+        and context.params["repo"] is not None
+        and context.params["http"] is None
+    ):
+        raise click.UsageError("--config needs --http HOST:PORT with -C: its settings are those of HTTP")
     if context.params["read_only"] and "page_url" in given_options:
         raise click.UsageError("--read-only and --page-url exclude each other: nothing can be merged")
     if context.params["sources_file"] is not None:
@@ -389,6 +410,12 @@ def _serve_organizations(file: Path, toolsets: tuple[str, ...] | None) -> int:
     return Exit.DONE
 
 
+def _find_repository(workspace: Workspace) -> Path:
+    """Return the folder of the checkout, or the Git folder of a bare repository."""
+    git = workspace.git
+    return git.common_dir if git.worktree is None else git.worktree
+
+
 def _read_page_url(text: str | None, name: str = "--page-url") -> str | None:
     """Return the URL of the pages for people, without a slash at the end. Raises click.UsageError."""
     if not text:
@@ -422,13 +449,15 @@ def _read_http_settings(context: click.Context, page_url: str | None) -> HttpSet
         raise click.UsageError(str(error)) from None
 
 
-def _read_identity(file: Path, settings: HttpSettings) -> tuple[HttpSettings, IdentitySection]:
-    """Return the identity provider in a file, and the HTTP settings with the URL in it, if no other is given.
+def _read_server_settings(file: Path, settings: HttpSettings) -> tuple[HttpSettings, ServerSettings]:
+    """Return the settings in a file, and the HTTP settings with the URL in it, if no other is given.
 
     Raises InvalidServerFile, click.UsageError, IncompleteIdentity.
     """
+    from docyard.http.configuration import build_log_options
     from docyard.identity.identity import check_identity
     from docyard.settings.file import read_server_file
+    from docyard.telemetry.logs import configure_logs
 
     server_settings = read_server_file(file)
     section, http = server_settings.identity, server_settings.http
@@ -439,14 +468,15 @@ def _read_identity(file: Path, settings: HttpSettings) -> tuple[HttpSettings, Id
     settings = settings._replace(page_url=settings.page_url or _read_page_url(http.page_url, "http.page_url"))
     # Port 0 stands for the port that is found later; only its presence is checked here.
     check_identity(section, settings.build_page_url(settings.address.port))
-    return settings, section
+    configure_logs(build_log_options(server_settings.telemetry))
+    return settings, server_settings
 
 
 def _serve_http(
     service: Service,
     settings: HttpSettings,
     mermaid: Path | None,
-    identity_section: IdentitySection | None,
+    configured: ConfiguredRepository | None = None,
     *,
     math: bool,
 ) -> None:
@@ -457,7 +487,7 @@ def _serve_http(
         settings,
         mermaid=None if mermaid is None else find_folder(mermaid),
         math=math,
-        identity_section=identity_section,
+        configured=configured,
     )
 
 

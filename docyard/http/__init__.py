@@ -4,6 +4,7 @@ authentication.py  authentication by token or by session
 challenges.py      challenges of refused requests, and the metadata of the protected resource
 client_address.py  the address of a client, from the connection or from a trusted proxy
 configuration.py   the settings of the configuration file that the server needs
+configured_repository.py  a server of one repository with a configuration file
 endpoints.py       the MCP endpoints of a server of organizations, one for each view
 health.py          `/healthz`, `/readyz` and `/metrics`
 host_origin.py     validation of the headers Host and Origin

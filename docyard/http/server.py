@@ -10,7 +10,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from docyard import __version__, environment
 from docyard.caller import SCOPES, WRITE_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
 from docyard.http.challenges import Challenges
-from docyard.http.health import Readiness, describe_sources
+from docyard.http.health import PartState, Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.operations import Operations
@@ -48,11 +48,13 @@ from docyard.web.urls import make_review_url_builder
 if TYPE_CHECKING:
     from starlette.routing import Route
 
+    from docyard.http.configured_repository import ConfiguredRepository
     from docyard.http.settings import HttpSettings
+    from docyard.mcp_server.calls import CallObserver
     from docyard.mcp_server.http import Endpoint
     from docyard.service import Service
-    from docyard.settings.settings import IdentitySection
     from docyard.web.site import Site
+    from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
 
 _DRAIN_TIME_S = 0.6  # the time for running responses
@@ -367,7 +369,7 @@ def start_server(
     *,
     mermaid: Path | None = None,
     math: bool = False,
-    identity_section: IdentitySection | None = None,
+    configured: ConfiguredRepository | None = None,
 ) -> None:
     """Serve until a signal stops the server, alone or as one of several workers.
 
@@ -392,9 +394,18 @@ def start_server(
     sockets, port = open_sockets(settings.address, is_shared=worker is not None)
     on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
     try:
-        identity = NO_IDENTITY
-        if identity_section is not None:
-            identity = build_identity(identity_section, settings.build_page_url(port), tokens)
+        identity, operations = NO_IDENTITY, Operations(Readiness(_describe_parts(service)))
+        routes: list[BaseRoute] = [*_build_webhooks(service)]
+        if configured is not None:
+            section = configured.settings.identity
+            identity = build_identity(section, settings.build_page_url(port), tokens)
+            operations = configured.build_operations(_describe_parts(service))
+            routes.extend(configured.build_routes(site))
+            configured.start()
+
+        def observe(dispatcher: Dispatcher) -> CallObserver | None:
+            return service.observer if configured is None else configured.observe(dispatcher)
+
         endpoint = partial(
             serve_http,
             service.dispatcher,
@@ -404,11 +415,10 @@ def start_server(
             build_review_url=make_review_url_builder(settings.build_page_url(port))
             if service.may_write
             else None,
-            observer=service.observer,
+            observer=observe(service.dispatcher),
         )
-        operations = Operations(_build_readiness(service))
         components = AppComponents(
-            site, tokens, endpoint, _build_webhooks(service), operations, build_reading_endpoint(service)
+            site, tokens, endpoint, routes, operations, build_reading_endpoint(service, observe)
         )
         app = build_app(components, settings, port, identity=identity)
         run_app(app, sockets, on_start)
@@ -417,13 +427,25 @@ def start_server(
             listening_socket.close()
 
 
-def build_reading_endpoint(service: Service) -> Callable[[], AbstractAsyncContextManager[Endpoint]] | None:
-    """Return the function that opens an endpoint without the tools that write; None if no tool writes."""
+def build_reading_endpoint(
+    service: Service, observe: Callable[[Dispatcher], CallObserver | None] = lambda dispatcher: None
+) -> Callable[[], AbstractAsyncContextManager[Endpoint]] | None:
+    """Return the function that opens an endpoint without the tools that write; None if no tool writes.
+
+    `observe` returns the limits and records of its tools.
+    """
     if service.build_reading_dispatcher is None:
         return None
     dispatcher = service.build_reading_dispatcher()
     # The other endpoint loads the index, which both share.
-    return partial(serve_http, dispatcher, version=__version__, load=lambda: None, warm=lambda progress: None)
+    return partial(
+        serve_http,
+        dispatcher,
+        version=__version__,
+        load=lambda: None,
+        warm=lambda progress: None,
+        observer=observe(dispatcher),
+    )
 
 
 def start_workers(settings: HttpSettings, count: int, arguments: Sequence[str]) -> int:
@@ -451,10 +473,10 @@ def _load_index_and_pages(service: Service) -> None:
     warm_pages()
 
 
-def _build_readiness(service: Service) -> Readiness:
-    """Return the readiness of a service; one without sources is ready when it listens."""
+def _describe_parts(service: Service) -> Mapping[str, Callable[[], PartState]]:
+    """Return the functions that describe a service; one without sources is ready when it listens."""
     describe = service.describe_sources
-    return Readiness({} if describe is None else {"sources": lambda: describe_sources(describe())})
+    return {} if describe is None else {"sources": lambda: describe_sources(describe())}
 
 
 def _build_webhooks(service: Service) -> list[Route]:

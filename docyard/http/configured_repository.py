@@ -1,0 +1,89 @@
+"""A server of one repository with a configuration file: its limits, records, metrics and pages of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docyard.caller import is_operator
+from docyard.database.database import open_database
+from docyard.http.monitoring import Monitoring
+from docyard.sources.default_organization import DefaultOrganization
+from docyard.web.records.proposals import build_document_proposer
+from docyard.web.records.records import RecordsAccess
+from docyard.web.records.routes import build_records_routes
+from index.sources.settings import SourceSettings, SourcesFile
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from docyard.caller import Caller
+    from docyard.http.health import PartState
+    from docyard.http.operations import Operations
+    from docyard.mcp_server.calls import CallObserver
+    from docyard.settings.file import ServerSettings
+    from docyard.web.site import Site
+    from tools.dispatcher import Dispatcher
+
+_OTHER_CHARACTER = re.compile(r"[^A-Za-z0-9._-]+")
+_MAX_NAME_CHARACTERS = 64
+_DEFAULT_NAME = "documents"
+
+
+class ConfiguredRepository:
+    """The settings of a server, and what they enable for its repository: start it, and close it at the end.
+
+    In the records the repository is a namespace with the name of its folder. Raises InvalidDatabaseURL.
+    """
+
+    def __init__(self, settings: ServerSettings, folder: Path, repository: Path) -> None:
+        self.settings = settings
+        name = build_namespace_name(repository)
+        content = SourcesFile(sources={name: SourceSettings(repo=str(repository.absolute()))})
+        self._database = open_database(settings.database.url, folder)
+        self._organization = DefaultOrganization(self._database, folder, lambda: content)
+        self._monitoring = Monitoring(settings, self._database, self._organization.get_target)
+
+    def start(self) -> None:
+        """Start to record."""
+        self._monitoring.start()
+
+    def close(self) -> None:
+        """Record the calls that wait, and close the database."""
+        self._monitoring.close()
+        self._database.close()
+
+    def observe(self, dispatcher: Dispatcher) -> CallObserver:
+        """Return the limits and the records of the tools of a dispatcher."""
+        return self._monitoring.observe_server("", dispatcher.find_tool, tuple, self._organization.get_target)
+
+    def build_operations(self, parts: Mapping[str, Callable[[], PartState]]) -> Operations:
+        """Return the operation of the server. `parts` return their states for `/readyz`."""
+        return self._monitoring.build_operations(parts)
+
+    def build_routes(self, site: Site | None) -> list[BaseRoute]:
+        """Return the routes of the pages of records, which operators see."""
+        if self.settings.records.mode == "off":
+            return []
+        propose = None if site is None or site.read_only else build_document_proposer(site)
+        access = RecordsAccess(
+            self._database, self.settings.records.mode, partial(_list_organization_ids, self), propose
+        )
+        return build_records_routes(access)
+
+    def get_organization_id(self) -> str:
+        """Return the id of the organization in the records. Raises DatabaseUnavailable, SchemaMismatch."""
+        return self._organization.get_target().organization_id
+
+
+def _list_organization_ids(repository: ConfiguredRepository, caller: Caller) -> Collection[str]:
+    return [repository.get_organization_id()] if is_operator(caller) else []
+
+
+def build_namespace_name(repository: Path) -> str:
+    """Return the name of a repository's folder as the name of a namespace."""
+    name = _OTHER_CHARACTER.sub("-", repository.absolute().name.removesuffix(".git"))
+    return name.strip("._-")[:_MAX_NAME_CHARACTERS] or _DEFAULT_NAME
