@@ -622,6 +622,41 @@ MUTATIONS = (
         "        if False:\n",
         ("tests/docyard/forges/test_failures.py",),
     ),
+    Mutation(
+        "administrators name repositories only in folders that the operator listed",
+        "docyard/organizations/authority.py",
+        "any(path == root or root in path.parents for root in roots)",
+        "any(str(path).startswith(str(root)) for root in roots)",
+        ("tests/docyard/organizations/test_authority.py",),
+    ),
+    Mutation(
+        "administrators lose no change of another administrator",
+        "docyard/organizations/administration.py",
+        "if expected is not None and expected != compute_version(fields):",
+        "if expected is not None and not fields:",
+        ("tests/docyard/organizations/test_administration.py",),
+    ),
+    Mutation(
+        "administrators of an organization see no other organization",
+        "docyard/organizations/administration.py",
+        "(connection)\n        return read_state(connection, self.administrator.organization)",
+        "(connection)\n        return read_state(connection)",
+        ("tests/docyard/organizations/test_administration.py",),
+    ),
+    Mutation(
+        "a removed entry of the audit log is found",
+        "docyard/organizations/audit.py",
+        "hashlib.sha256((previous_hash + format_canonical_json(dict(fields))).encode())",
+        "hashlib.sha256(format_canonical_json(dict(fields)).encode())",
+        ("tests/docyard/organizations/test_audit.py",),
+    ),
+    Mutation(
+        "pages of administrators do not exist for others",
+        "docyard/web/administration/routes.py",
+        "        if page is None:\n            raise HTTPException(404)",
+        "        if page is None:\n            raise HTTPException(403)",
+        ("tests/docyard/web/administration/test_administration_pages.py",),
+    ),
 )
 
 

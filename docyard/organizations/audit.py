@@ -1,8 +1,8 @@
 """The audit log: each change of organizations, tokens and records, without content.
 
 Entries are only appended. The hash of an entry contains the hash of the entry before, so a changed or
-removed entry is found. The removal of the last entries is found by comparing the last hash with an earlier
-copy of it.
+removed entry is found. The removal of the last entries, and a computation of all hashes by a person with
+access to the database, are found by comparing an entry with an earlier copy of its hash.
 """
 
 from __future__ import annotations

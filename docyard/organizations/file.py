@@ -175,8 +175,6 @@ def format_organizations_file(state: State) -> str:
         lines += _format_table(f"[{_format_path(path)}]", organization)
         for name in ("servers", "namespaces"):
             for key, fields in organization.get(name, {}).items():
-                if name == "namespaces" and not fields:  # it has no source, only records
-                    continue
                 lines += _format_table(f"[{_format_path((*path, name, key))}]", fields)
         for rule in organization.get("rules", ()):
             lines += _format_table(f"[[{_format_path((*path, 'rules'))}]]", rule)

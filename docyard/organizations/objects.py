@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -27,6 +28,7 @@ _HOST_PATTERN = re.compile(
     r"(?::[1-9][0-9]{0,4})?"
 )
 _MAX_HOST_LENGTH = 259
+_MAX_RULES = 10_000
 _VERSION_LENGTH = 16
 
 
@@ -164,7 +166,7 @@ class OrganizationTable(_Table):
     name: _Title = ""
     servers: Annotated[dict[_Slug, ServerTable], BeforeValidator(_check_size)] = {}
     namespaces: SourceTables = {}
-    rules: Annotated[tuple[RuleTable, ...], Field(max_length=10 * MAX_SOURCES)] = ()
+    rules: Annotated[tuple[RuleTable, ...], Field(max_length=_MAX_RULES)] = ()
 
 
 class OrganizationsTable(_Table):
@@ -218,6 +220,7 @@ class Contradiction(NamedTuple):
 
 def find_contradictions(state: State, keys: Iterable[ObjectKey]) -> Iterator[Contradiction]:
     """Yield the contradictions of some objects of a state."""
+    counts = Counter((key.organization, key.kind) for key in state)
     names: dict[str, dict[str, str]] = {}
     hosts: dict[str, list[ObjectKey]] = {}
     for key, fields in state.items():
@@ -228,6 +231,10 @@ def find_contradictions(state: State, keys: Iterable[ObjectKey]) -> Iterator[Con
     for key in keys:
         fields = state[key]
         own_names = names.get(key.organization, {})
+        limit = _MAX_RULES if key.kind is Kind.RULE else MAX_SOURCES
+        if counts[key.organization, key.kind] > limit:
+            message = f"the organization has more than {limit:,} {key.kind}s"
+            yield Contradiction(key, "", message, "Remove one first, or add another organization.")
         if key.kind is Kind.NAMESPACE and own_names[key.name.lower()] != key.name:
             first_name = own_names[key.name.lower()]
             message = f"'{first_name}' and '{key.name}' must not differ in case alone"

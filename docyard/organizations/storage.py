@@ -63,9 +63,6 @@ def read_state(connection: Connection, organization: str | None = None) -> dict[
         )
     for slug, row in _select_owned(connection, NAMESPACES, condition):
         key = ObjectKey(slug, Kind.NAMESPACE, row["name"])
-        if not row["settings"]:  # only the records of a file of sources refer to it
-            state[key] = {}
-            continue
         try:
             settings = SourceSettings.model_validate(row["settings"])
         except ValidationError:

@@ -6,13 +6,17 @@ import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert, select, update
 
 from docyard.database.database import Database
+from docyard.database.tables import NAMESPACES, ORGANIZATIONS
 from docyard.organizations.administration import Administration, ChangeConflict
 from docyard.organizations.audit import list_audit_entries, verify_audit_log
 from docyard.organizations.authority import NotPermitted, Places
 from docyard.organizations.file import InvalidOrganizations
 from docyard.organizations.objects import AlreadyExists, ObjectKey, ObjectNotFound, compute_version
+from docyard.organizations.storage import InvalidStoredSettings
+from index.sources.settings import MAX_SOURCES
 from tests.databases import *  # noqa: F403
 from tests.docyard.organizations.organizations import (
     ACME,
@@ -117,6 +121,22 @@ def test_unknown_names_suggest_the_nearest(database: Database) -> None:
             operator.change(key, {"name": "x"})
         assert raised.value.details["nearest"] == [nearest]
         assert raised.value.fix == f"Did you mean '{nearest}'?"
+
+
+def test_organization_has_a_limited_number_of_namespaces(database: Database) -> None:
+    operator = operate(database)
+    operator.add(ACME, {})
+    with database.begin() as connection:
+        organization_id = connection.scalar(select(ORGANIZATIONS.c.id))
+        rows = [
+            {"organization_id": organization_id, "name": f"n{number}", "settings": {"repo": "/srv/x"}}
+            for number in range(MAX_SOURCES)
+        ]
+        connection.execute(insert(NAMESPACES), rows)
+    with pytest.raises(InvalidOrganizations) as raised:
+        operator.add(namespace("more"), {"repo": "/srv/x"})
+    assert raised.value.message == "the organization has more than 1,000 namespaces"
+    operator.change(namespace("n7"), {"ref": "v2"})
 
 
 def test_second_object_with_a_name_is_refused(database: Database) -> None:
@@ -242,3 +262,12 @@ def test_administrator_changes_nothing_that_the_operator_decides(database: Datab
         refused = [entry for entry in list_audit_entries(connection) if entry.outcome == "NOT_PERMITTED"]
     assert len(refused) == 6
     assert {entry.organization for entry in refused} == {"acme"}
+
+
+def test_settings_that_are_not_valid_any_more_are_reported(database: Database) -> None:
+    operator = add_two_organizations(database)
+    with database.begin() as connection:
+        connection.execute(update(NAMESPACES).values(settings={"rep": "/srv/api.git"}))
+    with pytest.raises(InvalidStoredSettings) as raised:
+        operator.read_state()
+    assert "acme/api" in raised.value.message or "globex/api" in raised.value.message

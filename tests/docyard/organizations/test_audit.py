@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 
 import pytest
@@ -69,6 +71,23 @@ def test_changed_entry_is_found(database: Database) -> None:
                 )
                 assert verify_audit_log(connection).first_wrong_number == number
     assert verify(database) is None
+
+
+def test_changed_entry_with_a_hash_of_its_own_is_found(database: Database) -> None:
+    append(database, 3)
+    with database.begin() as connection:
+        last_hash = verify_audit_log(connection).last_hash
+        row = connection.execute(AUDIT_LOG.select().where(AUDIT_LOG.c.number == 1)).mappings().one()
+        fields = {**row, "object": "other"}
+        del fields["hash"]
+        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        new_hash = hashlib.sha256(text.encode()).hexdigest()  # there is no entry before the first one
+        connection.execute(
+            update(AUDIT_LOG).where(AUDIT_LOG.c.number == 1).values(object="other", hash=new_hash)
+        )
+        check = verify_audit_log(connection)
+    assert (check.entry_count, check.last_hash, check.first_wrong_number) == (1, new_hash, 2)
+    assert last_hash != new_hash
 
 
 def test_removed_and_inserted_entries_are_found(database: Database) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docyard.database.database import Database
+from docyard.database.tables import SERVERS
 from docyard.organizations.administration import ChangeConflict
 from docyard.organizations.audit import list_audit_entries, verify_audit_log
 from docyard.organizations.authority import NotPermitted, Places
@@ -20,7 +21,7 @@ from docyard.organizations.file import (
     parse_tables,
     read_organizations_file,
 )
-from docyard.organizations.objects import ObjectKey
+from docyard.organizations.objects import ObjectKey, ServerTable
 from docyard.organizations.plan import describe_plan, format_plan
 from tests.databases import *  # noqa: F403
 from tests.docyard.organizations.organizations import (
@@ -121,6 +122,24 @@ def test_plan_of_an_older_state_is_a_conflict(database: Database, path: Path) ->
         operator.apply(file, prune=True, digest=operator.plan(file).digest)
     assert namespace("guides") not in operator.read_state()
     assert operator.apply(file, digest=operator.plan(file).digest).changes
+
+
+def test_each_field_of_a_server_is_stored(database: Database, path: Path) -> None:
+    assert set(ServerTable.model_fields) - {"namespaces"} <= set(SERVERS.c.keys())
+    operator = operate(database)
+    fields = {
+        "name": "Docs",
+        "host": "docs.example.org:8443",
+        "contextual_search": True,
+        "tool_prefix": "docs_",
+        "max_tokens": 900,
+        "namespaces": ["api"],
+    }
+    assert fields.keys() == ServerTable.model_fields.keys()
+    operator.add(ACME, {})
+    operator.add(namespace("api"), {"repo": "/srv/api.git"})
+    operator.add(server("docs"), fields)
+    assert operator.find(server("docs")) == fields
 
 
 def test_host_moves_from_one_server_to_another(database: Database, path: Path) -> None:

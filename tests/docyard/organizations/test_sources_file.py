@@ -41,7 +41,9 @@ def record_search(database: Database, name: str) -> None:
 
 
 def test_file_becomes_the_default_organization(database: Database) -> None:
-    content = make_file("api", "guides", features={"tool_prefix": "d_"}, limits={"max_tokens": 900})
+    content = make_file(
+        "api", "guides", features={"tool_prefix": "d_"}, limits={"max_tokens": 900, "searches_per_minute": 60}
+    )
     import_sources_file(database, content, Path("/srv"))
     assert operate(database).read_state() == {
         DEFAULT: {},
