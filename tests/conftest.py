@@ -20,7 +20,7 @@ settings.register_profile("slow", _WITHOUT_DEADLINE, max_examples=200)
 settings.load_profile("quick")
 
 _COST_MARKS = ("process", "fault", "gate", "property", "growth", "slow")
-_SEPARATE_SUITES = ("soak", "inspector", "conformance", "browser")
+_SEPARATE_SUITES = ("soak", "inspector", "conformance", "identity", "browser")
 _MARKS_BY_FOLDER = {
     "tests/acceptance": "process",
     "tests/browser": "browser",

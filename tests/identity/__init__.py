@@ -1,0 +1,1 @@
+"""Tests with a certified identity provider, which `make identity` installs."""
