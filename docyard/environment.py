@@ -141,9 +141,20 @@ def read_config_path() -> Path | None:
     return Path(file) if file else None
 
 
-def read_webhook_secret() -> str | None:
-    """Return the secret that forges sign webhooks with; None if webhooks are disabled."""
-    return os.environ.get(WEBHOOK_SECRET, "").strip() or None
+_MIN_WEBHOOK_SECRET_CHARACTERS = 16
+
+
+def read_webhook_secrets() -> tuple[str, ...]:
+    """Return the secrets that forges may sign webhooks with; none if webhooks are disabled.
+
+    While a secret is changed, the variable has the new and the old one, separated by commas or white space. A
+    part that is too short for a secret is not taken for one: the variable is then a single secret.
+    """
+    text = os.environ.get(WEBHOOK_SECRET, "").strip()
+    parts = text.replace(",", " ").split()
+    if len(parts) < 2 or min(map(len, parts)) < _MIN_WEBHOOK_SECRET_CHARACTERS:
+        return (text,) if text else ()
+    return (text, *parts)
 
 
 def _find_settings_folder(home: Path) -> Path:

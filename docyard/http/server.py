@@ -481,12 +481,12 @@ def _describe_parts(service: Service) -> Mapping[str, Callable[[], PartState]]:
 
 def _build_webhooks(service: Service) -> list[Route]:
     """Return the routes of webhooks, if a secret enables them."""
-    secret = environment.read_webhook_secret()
-    if secret is None or service.build_webhook_target is None:
+    secrets = environment.read_webhook_secrets()
+    if not secrets or service.build_webhook_target is None:
         return []
     from docyard.forges.webhooks.receiver import WebhookReceiver, build_webhook_routes
 
-    return build_webhook_routes(WebhookReceiver(service.build_webhook_target(), secret))
+    return build_webhook_routes(WebhookReceiver(service.build_webhook_target(), secrets))
 
 
 def print_url(url: str) -> None:

@@ -17,7 +17,7 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -107,14 +107,14 @@ class WebhookTarget(Protocol):
 class WebhookReceiver:
     """The webhooks of one server: authenticates each, and applies it once.
 
-    `secret` is the forge's signing secret; None disables webhooks. `clock` returns seconds since 1970.
+    `secrets` are the forge's signing secrets, several while one is changed; none disables webhooks. `clock` returns seconds since 1970.
     """
 
     def __init__(
-        self, target: WebhookTarget, secret: str | None, *, clock: Callable[[], float] = time.time
+        self, target: WebhookTarget, secrets: Sequence[str], *, clock: Callable[[], float] = time.time
     ) -> None:
         self._target = target
-        self._secret = secret
+        self._secrets = secrets
         self._clock = clock
         self._applied_webhooks = AppliedWebhooks()
 
@@ -125,13 +125,15 @@ class WebhookReceiver:
 
     async def _handle_request(self, request: Request) -> WebhookResponse:
         kind = request.path_params["forge"]
-        if self._secret is None:
+        if not self._secrets:
             return respond(404, "webhooks are disabled", "Start the server with DOCYARD_WEBHOOK_SECRET.")
         body = await _read_body(request)
         if body is None:
             return respond(413, "the webhook is larger than 1 MiB", "Select fewer events.")
         headers = {name.lower(): value for name, value in request.headers.items()}
-        if not has_valid_signature(kind, headers, body, self._secret, self._clock()):
+        now = self._clock()
+        # Each secret is tried, so that the duration reveals nothing.
+        if not any([has_valid_signature(kind, headers, body, secret, now) for secret in self._secrets]):
             log.debug("a webhook has an invalid signature")  # no warning: any client can send thousands
             return respond(
                 401, "the signature is invalid", "Set the same secret here and in the webhook's settings."

@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from docyard import environment
 from docyard.forges.forge_checker import ForgeChecker
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.pull_request_sync import ForgeCheckResult
@@ -155,10 +156,12 @@ def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 class WebhookClient:
     """A client that sends webhooks to the routes of a workspace."""
 
-    def __init__(self, setup: ForgeSetup, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
+    def __init__(
+        self, setup: ForgeSetup, exchanges: ExchangeQueue, secrets: Sequence[str] = (SECRET,)
+    ) -> None:
         self.kind = setup.local_forge.kind
         self.target = BranchWebhooks(setup.workspace, exchanges, setup.get_access, timeout_s=TIMEOUT_S)
-        receiver = WebhookReceiver(self.target, secret, clock=lambda: NOW)
+        receiver = WebhookReceiver(self.target, secrets, clock=lambda: NOW)
         self.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
 
     def post(self, body: bytes, headers: Headers | None = None, kind: str | None = None) -> Any:
@@ -215,6 +218,28 @@ def test_invalid_signature_is_refused(
     response = webhook_client.post(body, headers)
     assert (response.status_code, stub_queue.scopes) == (401, [])
     assert SECRET not in response.text
+
+
+def test_both_secrets_are_valid_while_one_is_changed(
+    setup: ForgeSetup, stub_queue: StubExchangeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_secret, new_secret = f"old-{'x' * 20}", f"new-{'y' * 20}"
+    for separator in (",", " ", ", ", "\n"):
+        monkeypatch.setenv(environment.WEBHOOK_SECRET, f"{new_secret}{separator}{old_secret}")
+        webhook_client = WebhookClient(setup, stub_queue, environment.read_webhook_secrets())
+        kind = webhook_client.kind
+        for number, (secret, status) in enumerate([(old_secret, 200), (new_secret, 200), ("another", 401)]):
+            body = build_payload(kind, extra=f"{separator}{number}")
+            headers = build_signed_headers(
+                kind, body, get_event_name(kind, "push"), f"d-{number}", secret=secret
+            )
+            assert webhook_client.post(body, headers).status_code == status
+    # A single secret may contain the separators, and its parts are not secrets.
+    for text in ("a secret, of words", "short,x" + "y" * 30):
+        monkeypatch.setenv(environment.WEBHOOK_SECRET, f" {text}\n")
+        assert environment.read_webhook_secrets() == (text,)
+    monkeypatch.delenv(environment.WEBHOOK_SECRET)
+    assert environment.read_webhook_secrets() == ()
 
 
 def test_replayed_webhook_starts_no_exchange(
@@ -299,7 +324,7 @@ def test_other_forge_or_missing_secret_returns_404(
     )
     assert webhook_client.post(body, {}, "bitbucket").status_code == 404
     assert webhook_client.client.get(f"/hooks/{webhook_client.kind}").status_code == 405
-    with (disabled_client := WebhookClient(setup, stub_queue, None)).client:
+    with (disabled_client := WebhookClient(setup, stub_queue, ())).client:
         assert disabled_client.send_event("push", build_payload(webhook_client.kind)).status_code == 404
     assert stub_queue.scopes == []
 
@@ -393,7 +418,7 @@ def test_failed_forge_check_returns_503(setup: ForgeSetup, stub_queue: StubExcha
 def test_missing_token_returns_503(setup: ForgeSetup, stub_queue: StubExchangeQueue) -> None:
     target = BranchWebhooks(setup.workspace, stub_queue, lambda: ForgeAccess(setup.local_forge.url))
     webhook_client = WebhookClient(setup, stub_queue)
-    receiver = WebhookReceiver(target, SECRET)
+    receiver = WebhookReceiver(target, [SECRET])
     webhook_client.client = TestClient(Starlette(routes=build_webhook_routes(receiver)))
     response = webhook_client.send_event("push", build_payload(webhook_client.kind))
     assert response.status_code == 503
