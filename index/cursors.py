@@ -13,7 +13,7 @@ import hmac
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from workspace.errors import WorkspaceError
@@ -62,9 +62,9 @@ def write_cursor(key: bytes, *, generation: str, search_digest: str, offset: int
     return sign_token(key, [_SEARCH_KIND, generation, search_digest, offset])
 
 
-def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, int]:
+def read_cursor(keys: Iterable[bytes], cursor: str, *, search_digest: str) -> tuple[str, int]:
     """Return the generation of the results, and the offset at which they continue. Raises InvalidCursor."""
-    kind, generation, cursor_digest, offset = verify_token(key, cursor, 4)
+    kind, generation, cursor_digest, offset = verify_token(keys, cursor, 4)
     if kind != _SEARCH_KIND:
         raise _make_foreign_cursor_error()
     if cursor_digest[:_DIGEST_CHARACTERS] != search_digest:
@@ -98,15 +98,16 @@ def sign_token(key: bytes, values: Sequence[object]) -> str:
     return urlsafe_b64encode(_compute_mac(key, body) + body).decode().rstrip("=")
 
 
-def verify_token(key: bytes, token: str, count: int) -> list[Any]:
-    """Verify a signed token, and return its `count` values. Raises InvalidCursor."""
+def verify_token(keys: Iterable[bytes], token: str, count: int) -> list[Any]:
+    """Verify a token that one of the keys has signed; return its `count` values. Raises InvalidCursor."""
     if not _TOKEN_PATTERN.fullmatch(token):
         raise InvalidCursor("the cursor is malformed", fix=_FIX_RESTART)
     data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
     # The last character of base64 has unused bits, so data has several encodings. Only one is accepted.
     is_canonical = urlsafe_b64encode(data).decode().rstrip("=") == token
-    if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):
+    is_signed = any([hmac.compare_digest(mac, _compute_mac(key, body)) for key in keys])
+    if not (is_signed and is_canonical):
         raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX_RESTART)
     values = json.loads(_unpack_hexadecimal(body))
     if len(values) != count:

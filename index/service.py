@@ -192,7 +192,7 @@ class SearchIndex:
         from index.operators import QueryFields
         from index.query import find_missing_words, parse_query
         from index.search import SearchRequest, search_branch, search_commit
-        from index.storage.keys import load_user_key
+        from index.storage.keys import load_user_key, load_verification_keys
 
         if search_type == "vector" and not self.has_vectors:
             raise VectorSearchUnavailable
@@ -221,7 +221,7 @@ class SearchIndex:
         )
         generation, offset, vectors_state = None, 0, ""
         if cursor is not None:
-            generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
+            generation, offset = read_cursor(load_verification_keys(), cursor, search_digest=search_digest)
             generation, _, vectors_state = generation.partition(_VECTORS_MARK)
         embedding: EmbeddingReport | None = None
         if requested_type != "bm25" and (cursor is None or vectors_state):

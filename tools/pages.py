@@ -192,9 +192,9 @@ def write_list_cursor(position: str, tree: str | None, criteria: Sequence[object
 def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the position after which a page begins. Raises InvalidCursor, StaleCursor."""
     from index.cursors import InvalidCursor, StaleCursor, verify_token
-    from index.storage.keys import load_user_key
+    from index.storage.keys import load_verification_keys
 
-    kind, cursor_tree, cursor_criteria, position = verify_token(load_user_key(), cursor, 4)
+    kind, cursor_tree, cursor_criteria, position = verify_token(load_verification_keys(), cursor, 4)
     # The criteria themselves are in a cursor of an earlier version.
     is_same_list = (
         cursor_criteria == _compute_criteria_digest(criteria)

@@ -14,7 +14,7 @@ from index.cursors import InvalidCursor, StaleCursor, sign_token, verify_token
 from index.matches import Matcher, SearchableText
 from index.sources.settings import ALL_NAMESPACES, AnswerLimits, Features, SourcesFile, SourcesLimits
 from index.sources.source import Source, SourceUnavailable
-from index.storage.keys import load_user_key
+from index.storage.keys import load_user_key, load_verification_keys
 from index.vectors.options import NO_EMBEDDING
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
@@ -329,7 +329,7 @@ def write_sources_cursor(digest: str, commits: Mapping[str, str | None], offset:
 
 def read_sources_cursor(cursor: str, digest: str) -> tuple[str, int]:
     """Return the digest of the commits, and the offset of the next hit. Raises InvalidCursor."""
-    kind, cursor_digest, commits_digest, offset = verify_token(load_user_key(), cursor, 4)
+    kind, cursor_digest, commits_digest, offset = verify_token(load_verification_keys(), cursor, 4)
     if kind != _CURSOR_KIND or cursor_digest != digest:
         raise InvalidCursor(
             "the cursor belongs to another search",

@@ -1,6 +1,10 @@
 """Keys: the user's own key, and the key of an artifact.
 
 The user's key signs cursors and seals indexes. It has 32 random bytes and is stored outside every repository.
+To rotate it, the user renames the file `key` to `old-key`: the next process creates a new key, and builds its
+indexes again. What the old key has signed (cursors, handles, claims of tasks) is valid until the user removes
+`old-key`.
+
 The key of an artifact is shared by its builder and its readers. It has 32 bytes, in a file that only the
 owner can read.
 """
@@ -10,6 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -30,13 +35,23 @@ def load_user_key() -> bytes:
         return _load_user_key()
 
 
+def load_verification_keys() -> tuple[bytes, ...]:
+    """Return the keys that verify: this user's key, and the one before its rotation, if it is still there."""
+    old_key = None
+    with suppress(OSError):
+        old_key = read_private_key(_locate_user_key("old-key"))
+    return (load_user_key(),) if old_key is None else (load_user_key(), old_key)
+
+
 @cache
 def _load_user_key() -> bytes:
+    return load_or_create_key(_locate_user_key("key")) or secrets.token_bytes(KEY_BYTES)
+
+
+def _locate_user_key(name: str) -> Path:
     from platformdirs import user_state_path
 
-    return load_or_create_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(
-        KEY_BYTES
-    )
+    return user_state_path("docyard", appauthor=False) / name
 
 
 def load_or_create_key(file: Path) -> bytes | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from index.storage.keys import load_user_key
+from index.storage.keys import load_verification_keys
 from tools.arguments import (
     Arguments,
     Boolean,
@@ -75,7 +75,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             fix="Give the 'secret' of the answer that claimed or renewed the task last.",
             field="secret",
         )
-    time, key = datetime.now(UTC), load_user_key()
+    time, (key, *old_keys) = datetime.now(UTC), load_verification_keys()
     hours = request.hours or context.snapshot().config.tasks.claim_hours
     operation = ClaimTask(
         file=file,
@@ -86,6 +86,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         claimant=request.name or context.client,
         secret=request.secret or "",
         key=key,
+        old_keys=tuple(old_keys),
     )
     is_event = _is_protected(context, file) or context.workspace.proposal_actions().task_claims.decides(
         operation

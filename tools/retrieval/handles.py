@@ -106,10 +106,10 @@ def write_handle(
 def read_handle(text: str) -> Handle:
     """Return the values in a handle. Raises InvalidHandle."""
     from index.cursors import InvalidCursor, verify_token
-    from index.storage.keys import load_user_key
+    from index.storage.keys import load_verification_keys
 
     try:
-        kind, *values = verify_token(load_user_key(), text.strip(), _VALUE_COUNT)
+        kind, *values = verify_token(load_verification_keys(), text.strip(), _VALUE_COUNT)
     except InvalidCursor:
         raise InvalidHandle(
             "the handle is malformed, was changed, or was not issued by this server", fix=FIX_RESTART

@@ -57,7 +57,8 @@ class ClaimAction(StrEnum):
 class ClaimTask(DocumentOperation):
     """The claim of a task until a time, its renewal, or its release.
 
-    `claimant` is the name of a new claim, and `secret` proves an earlier one. `key` is the key of secrets.
+    `claimant` is the name of a new claim, and `secret` proves an earlier one. `key` is the key of secrets,
+    and `old_keys` are those before a rotation, with which earlier secrets were made.
     """
 
     name: ClassVar[str] = "claim_task"
@@ -71,6 +72,7 @@ class ClaimTask(DocumentOperation):
     claimant: str = ""
     secret: str = ""
     key: bytes = field(repr=False)
+    old_keys: tuple[bytes, ...] = field(default=(), repr=False)
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Write or remove the claim. Raises the errors of `locate` and `make_edit`."""
@@ -156,8 +158,11 @@ class ClaimTask(DocumentOperation):
         id = location.task.id
         if not self.secret or id is None:
             return False
-        expected = make_claim_secret(self.key, id, str(claim))
-        return hmac.compare_digest(expected.encode(), self.secret.encode("utf-8", "replace"))
+        secret = self.secret.encode("utf-8", "replace")
+        return any(
+            hmac.compare_digest(make_claim_secret(key, id, str(claim)).encode(), secret)
+            for key in (self.key, *self.old_keys)
+        )
 
 
 def make_claim_secret(key: bytes, id: str, claim: str) -> str:

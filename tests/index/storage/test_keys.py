@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from index.storage.keys import KEY_BYTES, _load_user_key, load_or_create_key, load_user_key
+from index.storage.keys import (
+    KEY_BYTES,
+    _load_user_key,
+    load_or_create_key,
+    load_user_key,
+    load_verification_keys,
+)
 from tests.repositories import Repo
 
 
@@ -46,6 +52,24 @@ def test_key_stays_in_memory_if_home_is_unwritable(tmp_path: Path, monkeypatch: 
     _load_user_key.cache_clear()
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: load_user_key(), range(64)))) == 1
+
+
+def test_renamed_key_verifies_until_it_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    _load_user_key.cache_clear()
+    old_key = load_user_key()
+    assert load_verification_keys() == (old_key,)
+    file, old_file = tmp_path / "docyard/key", tmp_path / "docyard/old-key"
+    file.rename(old_file)
+    _load_user_key.cache_clear()  # the next process
+    new_key = load_user_key()
+    assert new_key != old_key
+    assert load_verification_keys() == (new_key, old_key)
+    old_file.chmod(0o644)
+    assert load_verification_keys() == (new_key,)
+    old_file.unlink()
+    assert load_verification_keys() == (new_key,)
+    _load_user_key.cache_clear()
 
 
 @pytest.mark.process

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from index.service import SearchIndex
+from index.storage.keys import _load_user_key
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, make_client
 from tools.dispatcher import ToolDispatcher
@@ -67,6 +69,20 @@ def test_secret_renews_and_releases(call_tool: CallTool, repo: Repo) -> None:
     assert released["released"] is True
     assert "Claimed by" not in read(repo)
     assert claim(call_tool, action="release", secret=renewed["secret"])["code"] == "TASK_CLAIMED"
+
+
+def test_secret_of_a_rotated_key_is_valid_until_the_key_is_removed(
+    call_tool: CallTool, tmp_path: Path
+) -> None:
+    first = claim(call_tool, name="Ana")
+    folder = tmp_path / "state/docyard"
+    (folder / "key").rename(folder / "old-key")
+    _load_user_key.cache_clear()  # the next process
+    renewed = claim(call_tool, action="renew", secret=first["secret"], hours=100)
+    assert renewed["claimed_by"].startswith("Ana until ")
+    (folder / "old-key").unlink()
+    assert claim(call_tool, action="renew", secret=first["secret"])["code"] == "TASK_CLAIMED"
+    assert claim(call_tool, action="release", secret=renewed["secret"])["released"] is True
 
 
 def test_retry_returns_the_same_secret_which_no_commit_contains(call_tool: CallTool, repo: Repo) -> None:

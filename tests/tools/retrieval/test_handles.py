@@ -96,7 +96,7 @@ def test_handle_of_very_long_path_and_key_is_valid(workspace: Workspace) -> None
 def change_number(text: str) -> str:
     """Return a handle with another step number and the same MAC."""
     key = load_user_key()
-    values = verify_token(key, text, 7)
+    values = verify_token([key], text, 7)
     values[4] = 2
     changed_text = sign_token(key, values)
     changed_data = urlsafe_b64decode(changed_text + "=" * (-len(changed_text) % 4))
