@@ -53,7 +53,8 @@ class ResourceServer:
             return TokenRefusal(str(error), _FIX)
         except ProviderUnavailable as error:
             return TokenRefusal(error.message, error.fix, 503, "", error.retry_after)
-        return self._users.authenticate(principal, float(claims["exp"]))
+        is_client = claims["sub"] in (claims.get("client_id"), claims.get("azp"))
+        return self._users.authenticate(principal, float(claims["exp"]), is_client=is_client)
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
         """Return the current identity of a session of a user; None if it has ended."""

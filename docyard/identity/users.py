@@ -95,9 +95,15 @@ class Users:
         self._rules = rules
         self._operator_groups = frozenset(operator_groups)
 
-    def authenticate(self, principal: Principal, expires_at: float | None = None) -> Authenticated:
-        """Return the identity of a user: their scopes here, and the person that they are, if any."""
-        owner = self._find_person(principal.key)
+    def authenticate(
+        self, principal: Principal, expires_at: float | None = None, *, is_client: bool = False
+    ) -> Authenticated:
+        """Return the identity of a user: their scopes here, and the person that they are, if any.
+
+        `is_client` is true for a client that acts for itself. It is no person, even if it was registered with
+        a person's subject as its name (RFC 9068 §5).
+        """
+        owner = None if is_client else self._find_person(principal.key)
         if self._rules is not None:
             allowed_scopes = narrow_scopes(principal.scopes, find_role(self._rules, principal.groups, ""))
             if owner is not None:

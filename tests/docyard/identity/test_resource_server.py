@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -26,6 +27,7 @@ from tests.docyard.identity.provider_site import (
     create_key,
 )
 from tests.loops import loop_over
+from workspace.policy.tokens import Tokens
 
 ENDPOINT = f"{AUDIENCE}/mcp"
 
@@ -73,6 +75,23 @@ def test_client_without_user_is_accepted(setup: Setup) -> None:
     assert isinstance(result, Authenticated)
     assert result.principal.key == f"user:{ISSUER}#ci"
     assert result.principal.scopes == {"docs:read"}
+
+
+def test_client_with_the_subject_of_a_person_is_no_person(tmp_path: Path) -> None:
+    setup = Setup()
+    tokens = Tokens(tmp_path)
+    tokens.add("ana", "Ana Li", "ana@example.org")
+    users = Users({(ISSUER, "1"): "ana"}, tokens)
+    setup.server = ResourceServer(setup.provider, AUDIENCE, users, clock=setup.day)
+    for claims, is_person in (
+        ({"sub": "1", "client_id": "agent"}, True),
+        ({"sub": "1", "client_id": "1"}, False),
+        ({"sub": "1", "client_id": None, "azp": "1"}, False),
+        ({"sub": "2", "client_id": "agent"}, False),
+    ):
+        result = setup.verify(setup.site.sign(claims))
+        assert isinstance(result, Authenticated)
+        assert (result.person is not None) is is_person
 
 
 ACCEPTED = {
