@@ -213,11 +213,12 @@ TERM_COUNTS = Table(
     Column("organization_id", Text, ForeignKey("organizations.id", ondelete="CASCADE"), primary_key=True),
     # "question", "unanswered" (a question without results) or "missing" (a word that occurs nowhere).
     Column("kind", Text, primary_key=True),
+    Column("day", BigInteger, primary_key=True, autoincrement=False),
     Column("digest", Text, primary_key=True),
     Column("namespace_id", Text, primary_key=True),
-    Column("day", BigInteger, primary_key=True, autoincrement=False),
     Column("searches", Integer, nullable=False),
-    Index("documentation_term_counts_day_idx", "organization_id", "kind", "day"),
+    # The rows of a day are together on disk.
+    sqlite_with_rowid=False,
 )
 
 TERM_TOTALS = Table(
@@ -225,9 +226,9 @@ TERM_TOTALS = Table(
     METADATA,
     Column("organization_id", Text, ForeignKey("organizations.id", ondelete="CASCADE"), primary_key=True),
     Column("kind", Text, primary_key=True),
-    Column("namespace_id", Text, primary_key=True),
     # That of the text. A text is too long for an index.
     Column("digest", Text, primary_key=True),
+    Column("namespace_id", Text, primary_key=True),
     Column("text", Text, nullable=False),
     # The sum of the counts of all days.
     Column("searches", Integer, nullable=False),

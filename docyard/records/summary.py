@@ -35,7 +35,7 @@ from workspace.nearest import find_nearest
 TOP_TERMS = 20
 """The length of a list of terms."""
 
-_SHORT_PERIOD_DAYS = 7  # whose terms are summed directly
+_SHORT_PERIOD_DAYS = 1  # whose terms are summed directly
 _FIRST_CANDIDATES = 40  # each further part has twice as many
 _MAX_CANDIDATES = 5_000
 
@@ -287,13 +287,16 @@ def read_top_terms(
         *([TERM_COUNTS.c.namespace_id == namespace_id] if namespace_id is not None else ()),
     )
     counts = None
+    days = range(period.start_ms, period.end_ms, DAY_MS)
     if period.end_ms - period.start_ms > _SHORT_PERIOD_DAYS * DAY_MS:
         total_condition = and_(
             TERM_TOTALS.c.organization_id == organization_id,
             TERM_TOTALS.c.kind == kind,
             *([TERM_TOTALS.c.namespace_id == namespace_id] if namespace_id is not None else ()),
         )
-        counts = _count_candidates(connection, day_condition, total_condition, limit)
+        counts = _count_candidates(
+            connection, and_(day_condition, TERM_COUNTS.c.day.in_(days)), total_condition, limit
+        )
     if counts is None:
         count = func.sum(TERM_COUNTS.c.searches)
         rows = connection.execute(
@@ -318,7 +321,10 @@ def _count_candidates(
     total_condition: ColumnElement[bool],
     limit: int,
 ) -> dict[tuple[str, str], int] | None:
-    """Return the counts of the most frequent terms; None if too many candidates would have to be read."""
+    """Return the counts of the most frequent terms; None if too many candidates would have to be read.
+
+    The days of the period are listed, so that the key of the table finds a candidate on each day.
+    """
     counts: dict[tuple[str, str], int] = {}
     offset, part_size = 0, _FIRST_CANDIDATES
     while offset < _MAX_CANDIDATES:

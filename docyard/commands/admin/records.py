@@ -1,4 +1,4 @@
-"""`docyard admin records`: the export of recorded searches, and the callers that are not recorded."""
+"""`docyard admin records`: the export and the digest of searches, and the callers that are not recorded."""
 
 from __future__ import annotations
 
@@ -57,6 +57,29 @@ def export(
             organization_id = find_organization(connection, organization)
         count = WRITERS[format](iterate_searches(database, since_ms, organization_id), sys.stdout.buffer)
     click.echo(f"{count:,} {'search' if count == 1 else 'searches'}", err=True)
+    return Exit.DONE
+
+
+@command.command(name="digest", short_help="Print the digest of a day as Markdown.")
+@click.option("--day", metavar="DAY", default="yesterday", show_default=True, help="The day, in UTC.")
+@organization
+@server_database
+def digest(day: str, organization: str | None, config: Path | None, sources_file: Path | None) -> int:
+    """Print the digest of a day as Markdown: numbers, questions that found nothing, new reports.
+
+    \b
+    Example:
+        docyard admin records digest --organization acme | mail -s "Searches of yesterday" docs@example.org
+    """
+    from docyard.records.digest import write_digest
+    from docyard.records.summary import find_organization, list_organizations
+
+    day_ms = parse_day(day)
+    with open_server_database(config, sources_file) as database, database.connect() as connection:
+        id = find_organization(connection, organization)
+        organizations = [item for item in list_organizations(connection) if id in (None, item.id)]
+        texts = [write_digest(connection, item, day_ms) for item in organizations]
+    click.echo("\n".join(texts), nl=False)
     return Exit.DONE
 
 

@@ -64,9 +64,9 @@ def upgrade() -> None:
         "documentation_term_counts",
         sa.Column("organization_id", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("day", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("namespace_id", sa.Text(), nullable=False),
-        sa.Column("day", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("searches", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["organization_id"],
@@ -77,24 +77,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint(
             "organization_id",
             "kind",
+            "day",
             "digest",
             "namespace_id",
-            "day",
             name=op.f("documentation_term_counts_pkey"),
         ),
-    )
-    op.create_index(
-        "documentation_term_counts_day_idx",
-        "documentation_term_counts",
-        ["organization_id", "kind", "day"],
-        unique=False,
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "documentation_term_totals",
         sa.Column("organization_id", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("namespace_id", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("namespace_id", sa.Text(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("searches", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -104,7 +99,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint(
-            "organization_id", "kind", "namespace_id", "digest", name=op.f("documentation_term_totals_pkey")
+            "organization_id", "kind", "digest", "namespace_id", name=op.f("documentation_term_totals_pkey")
         ),
     )
     op.create_index(
