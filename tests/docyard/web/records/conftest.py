@@ -27,7 +27,15 @@ from tests.docyard.records.conftest import (
     target,
 )
 
-__all__ = ["build_recorder", "database", "database_url", "postgres", "target"]
+__all__ = [
+    "build_recorder",
+    "database",
+    "database_url",
+    "open_pages",
+    "postgres",
+    "recorded_searches",
+    "target",
+]
 
 CSRF = "a value of this session"
 OpenPages = Callable[..., TestClient]
@@ -57,9 +65,14 @@ def recorded_searches(
 def open_pages(database: Database) -> OpenPages:
     """Return a function that returns a client of the pages, by default for an administrator of acme."""
 
-    def open_client(organization_ids: Any = ("org_acme",), mode: str = "text", **access: Any) -> TestClient:
+    def open_client(
+        organization_ids: Any = ("org_acme",), mode: str = "text", extra_routes: Any = (), **access: Any
+    ) -> TestClient:
         pages = Starlette(
-            routes=build_records_routes(RecordsAccess(database, mode, lambda _: organization_ids, **access))
+            routes=[
+                *extra_routes,
+                *build_records_routes(RecordsAccess(database, mode, lambda _: organization_ids, **access)),
+            ]
         )
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
