@@ -259,5 +259,12 @@ class LiveIndex:
         """Yield the folders in which vectors may be stored, the best first; all branches share them."""
         return iter(self._candidate_folders(make_vectors_name()))
 
+    def remove_vectors(self) -> int:
+        """Remove the files of vectors, and return their number. Sections are embedded again when needed."""
+        files = [file for folder in self.list_vector_folders() for file in folder.glob("vectors-*.sqlite*")]
+        for file in files:
+            file.unlink(missing_ok=True)
+        return len(files)
+
     def _list_folders(self, name: str) -> Iterator[Path]:
         return find_candidate_folders(self._workspace.git.common_dir, name)

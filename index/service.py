@@ -427,6 +427,14 @@ class SearchIndex:
         """Rebuild the index next to the old one, swap the two, and return the indexed commit."""
         return self._live.rebuild(progress).commit
 
+    def erase(self, progress: Progress | None = None) -> str | None:
+        """Remove all vectors, rebuild the index from the tip, and return the indexed commit.
+
+        So neither contains what was removed from the documents.
+        """
+        self._live.remove_vectors()
+        return self.rebuild(progress)
+
     def metadata(self) -> Metadata | None:
         """Return the last `metadata.json` of this branch; None before the first build. Never waits."""
         return self._live.metadata()

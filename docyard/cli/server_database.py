@@ -5,7 +5,7 @@ The extra `server` need not be installed: then an error says how to install it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -146,6 +146,41 @@ def open_server_database(
         yield database
     finally:
         database.close()
+
+
+def list_server_repositories(config: Path | None, sources_file: Path | None) -> tuple[list[Path], list[str]]:
+    """Return the local repositories of a server's namespaces, and the namespaces that are elsewhere.
+
+    Raises the errors of `open_server_database`.
+    """
+    folder, settings_by_name = _read_namespaces(config, sources_file)
+    repositories: list[Path] = []
+    others: list[str] = []
+    for name, settings in sorted(settings_by_name.items()):
+        if repo := settings.get("repo"):
+            repository = folder / Path(str(repo)).expanduser()
+            if repository not in repositories:
+                repositories.append(repository)
+        else:
+            others.append(f"{name} ({settings.get('url') or settings.get('artifact') or 'no repository'})")
+    return repositories, others
+
+
+def _read_namespaces(
+    config: Path | None, sources_file: Path | None
+) -> tuple[Path, dict[str, Mapping[str, Any]]]:
+    """Return the folder of relative paths, and the settings of the namespaces."""
+    if sources_file is not None:
+        from index.sources.settings import read_sources_file
+
+        file = find_folder(sources_file)
+        sources = read_sources_file(file).sources
+        return file.parent, {name: source.model_dump() for name, source in sources.items()}
+    from docyard.records.summary import read_all_namespace_settings
+
+    with open_server_database(config, None) as database, database.connect() as connection:
+        settings = read_all_namespace_settings(connection)
+    return _locate_database(config, None).folder, settings
 
 
 def parse_day(text: str) -> int:

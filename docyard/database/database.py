@@ -102,6 +102,14 @@ class Database:
             file.unlink()
             raise
 
+    def execute_alone(self, statement: str) -> None:
+        """Execute a statement outside a transaction, such as VACUUM. Raises DatabaseUnavailable."""
+        options = {} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
+        with translate_errors(), self._engine.connect().execution_options(**options) as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("ROLLBACK")
+            connection.exec_driver_sql(statement)
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()

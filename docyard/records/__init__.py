@@ -2,6 +2,7 @@
 
 counts.py                 counts of searches, questions and words, as sums of the recorded searches
 digest.py                 the digest of a day as Markdown
+erasure.py                the removal of a text, or of a person
 export.py                 the export of recorded searches as CSV, JSON or Parquet
 opt_outs.py               the principals and clients that are not recorded
 problem_reports.py        readers' reports of problems in documents

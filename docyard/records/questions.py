@@ -41,11 +41,11 @@ def hash_question(key: bytes, text: str) -> str:
 
 def get_question_format(mode: str) -> Callable[[str], str]:
     """Return the function that returns the stored form of a question in a mode, `hash` or `text`."""
-    return partial(hash_question, _load_key()) if mode == "hash" else clean_question
+    return partial(hash_question, load_hash_key()) if mode == "hash" else clean_question
 
 
 @cache
-def _load_key() -> bytes:
+def load_hash_key() -> bytes:
     """Return the key of hashes, which is in a file of this user outside every database."""
     from platformdirs import user_state_path
 

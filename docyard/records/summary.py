@@ -380,6 +380,16 @@ def read_namespace_settings(
     return row or {}
 
 
+def read_all_namespace_settings(connection: Connection) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of the namespaces of all organizations, by `organization/namespace`."""
+    rows = connection.execute(
+        select(ORGANIZATIONS.c.slug, NAMESPACES.c.name, NAMESPACES.c.settings).join(
+            ORGANIZATIONS, ORGANIZATIONS.c.id == NAMESPACES.c.organization_id
+        )
+    )
+    return {f"{row[0]}/{row[1]}": row[2] for row in rows}
+
+
 def _read_texts(
     connection: Connection, organization_id: str, kind: str, keys: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], str]:

@@ -6,6 +6,7 @@ covered_text.py     the text of a document or section whose changes end its drif
 drift.py            sections whose covered files changed after their text last did
 log.py              the history of documents and sections
 moved_addresses.py  find the current location of an old address in the first-parent history
+occurrences.py      the commits that contain a text
 origins.py          find the origin of a text range in a parent commit
 section_tracker.py  track a document or section from one tree to the next
 text_ranges.py      text ranges: the bytes of a document or section in one commit
