@@ -4,7 +4,7 @@ access.py          the database of the configuration, opened for the operator
 apply.py           `docyard admin apply`: the changes of a file of organizations
 audit.py           `docyard admin audit`: the audit log
 database.py        `docyard admin database`: the check and the upgrade of the schema, and the backup of SQLite
-erase.py           `docyard admin erase`: the removal of a secret or a person from records and indexes
+erase.py           `docyard admin erase`: the removal of a secret or a person
 export.py          `docyard admin export`: the file of the current state
 namespaces.py      `docyard admin namespaces`
 object_changes.py  the list, the addition, the change and the removal of objects of any kind
