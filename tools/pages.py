@@ -110,9 +110,13 @@ def exceeds(data: object, tokens: int) -> bool:
 
 
 def _encode_json(data: object) -> str:
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
-    # A lone surrogate is sent as an escape.
-    return _SURROGATE.sub(r"\\\\udfff", text)
+    import orjson
+
+    try:
+        return orjson.dumps(data, default=str).decode()
+    except TypeError:  # a lone surrogate, which is sent as an escape, or a long number
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+        return _SURROGATE.sub(r"\\\\udfff", text)
 
 
 class EntryBudget:

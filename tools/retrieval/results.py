@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
+from functools import cache, cached_property
+from itertools import chain
 from math import fsum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,15 +45,64 @@ _FIELDS_OMITTED_IF_MINIMAL = _FIELDS_OMITTED_IF_SHORT | {
 }
 
 
-class Result(NamedTuple):
-    """One result: its fields without the content, and the whole content (None if none is wanted).
+class Content:
+    """The whole text of a result, and the terms of a question in it.
 
-    `matches` are the character offsets of the words of the question in the content, each with its terms.
+    `offsets` are the ascending offsets of the words with terms, and `terms` the terms of each of these words.
     """
 
+    def __init__(self, text: str, offsets: Sequence[int] = (), terms: Sequence[frozenset[str]] = ()) -> None:
+        self.text = text
+        self._offsets = offsets
+        self._terms = terms
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        """The start of the line of each offset."""
+        return [self.text.rfind("\n", 0, offset) + 1 for offset in self._offsets]
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        """The weight of each term. A term that is rare in the text counts more."""
+        return {term: 1 / count for term, count in Counter(chain.from_iterable(self._terms)).items()}
+
+    def find_best_start(self, size: int) -> int:
+        """Return the start of the part of the text, of `size` characters, with the most terms.
+
+        The part begins with a line, and it is the beginning of the text if no other part has more terms.
+        """
+        offsets, weights = self._offsets, self._weights
+        # `cut_text` may leave out the last quarter of the part, to end it between blocks.
+        sure_size = max(size * 3 // 4, 1)
+        part_counts = dict.fromkeys(weights, 0)  # of the terms in the part, which moves from start to start
+        best_start, best_weight = 0, 0.0
+        first = end = 0
+        for line_start, offset in ((0, 0), *zip(self._line_starts, offsets, strict=True)):
+            start = max(line_start, offset - sure_size // 2)
+            has_new_term = False
+            while end < len(offsets) and offsets[end] < start + sure_size:
+                for term in self._terms[end]:
+                    has_new_term |= not part_counts[term]
+                    part_counts[term] += 1
+                end += 1
+            while first < end and offsets[first] < start:
+                for term in self._terms[first]:
+                    part_counts[term] -= 1
+                first += 1
+            if has_new_term:
+                weight = fsum(weights[term] for term, count in part_counts.items() if count)
+                if weight > best_weight:
+                    best_start, best_weight = start, weight
+        # A part that would reach beyond the end begins earlier.
+        earliest_line = self.text.find("\n", max(len(self.text) - size - 1, 0)) + 1
+        return min(best_start, earliest_line) if earliest_line else best_start
+
+
+class Result(NamedTuple):
+    """One result: its fields without the content, and the whole content (None if none is wanted)."""
+
     fields: Data
-    content: str | None
-    matches: tuple[tuple[int, frozenset[str]], ...] = ()
+    content: Content | None
 
     def reduce_to_address(self) -> Result:
         """Return the result with its address and namespace alone."""
@@ -127,7 +178,7 @@ def _build_result(
             content = str(index.read_source(hit), "utf-8", "replace")
     except SourceUnavailable:  # the source was removed after the search
         return Result(fields, None)
-    return Result(fields, content, tuple(zip(*matcher.find_words(SearchableText(content)), strict=True)))
+    return Result(fields, Content(content, *matcher.find_words(SearchableText(content))))
 
 
 def shorten_summary(text: str) -> str:
@@ -153,7 +204,7 @@ class ResultList(NamedTuple):
     @property
     def longest_content(self) -> int:
         """The characters of the longest content."""
-        return max((len(result.content or "") for result in self.results), default=0)
+        return max((len(result.content.text) for result in self.results if result.content), default=0)
 
     def build(self, count: int, limit: int, detail: Detail) -> Data:
         """Return the answer with the first `count` results, each with at most `limit` characters."""
@@ -170,6 +221,8 @@ class ResultList(NamedTuple):
             return not exceeds(self.build(count, min_length, detail), max_tokens)
 
         count = len(self.results)
+        if fits(count, self.max_detail):
+            return count, self.max_detail
         details = [detail for detail in reversed(Detail) if detail <= self.max_detail]
         detail = next((item for item in details if fits(min(count, 1), item)), Detail.MINIMAL)
         while count > 1 and not fits(count, detail):
@@ -193,6 +246,7 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
     share = max_tokens // max(len(result_lists), 1)
     forms = [result_list.select_form(share) for result_list in result_lists]
 
+    @cache
     def build(limit: int) -> list[Data]:
         return [
             result_list.build(count, limit, detail)
@@ -232,13 +286,13 @@ def _cut_content(result: Result, limit: int) -> Data:
 
     A content that does not start at its beginning has `start`.
     """
-    fields, content, matches = result
+    fields, content = result
     if content is None:
         return fields
-    if len(content) <= limit:
-        return _insert_content(fields, remove_table_padding(content))
-    start = find_best_start(content, matches, limit)
-    text, offset = cut_text(content, start, limit) if limit > 0 else ("", start)
+    if len(content.text) <= limit:
+        return _insert_content(fields, remove_table_padding(content.text))
+    start = content.find_best_start(limit)
+    text, offset = cut_text(content.text, start, limit) if limit > 0 else ("", start)
     data = {**_insert_content(fields, remove_table_padding(text)), "truncated": True}
     if start:
         data["start"] = start
@@ -253,39 +307,6 @@ def remove_table_padding(text: str) -> str:
     return _TABLE_ROW.sub(
         lambda row: _TABLE_PADDING.sub(lambda run: run[0][: _RUN_LENGTHS[run[0][0]]], row[0]), text
     )
-
-
-def find_best_start(content: str, matches: Sequence[tuple[int, frozenset[str]]], size: int) -> int:
-    """Return the start of the part of a text, of `size` characters, with the most terms of a question.
-
-    A term that is rare in the text counts more. The part begins with a line, and it is the beginning of the
-    text if no other part has more terms.
-    """
-    counts = Counter(term for _, terms in matches for term in terms)
-    # `cut_text` may leave out the last quarter of the part, to end it between blocks.
-    sure_size = max(size * 3 // 4, 1)
-    starts = [max(content.rfind("\n", 0, offset) + 1, offset - sure_size // 2) for offset, _ in matches]
-    part_counts = dict.fromkeys(counts, 0)  # of the terms in the part, which moves from start to start
-    best_start, best_weight = 0, 0.0
-    first = end = 0
-    for start in (0, *starts):
-        has_new_term = False
-        while end < len(matches) and matches[end][0] < start + sure_size:
-            for term in matches[end][1]:
-                has_new_term |= not part_counts[term]
-                part_counts[term] += 1
-            end += 1
-        while first < end and matches[first][0] < start:
-            for term in matches[first][1]:
-                part_counts[term] -= 1
-            first += 1
-        if has_new_term:
-            weight = fsum(1 / counts[term] for term, count in part_counts.items() if count)
-            if weight > best_weight:
-                best_start, best_weight = start, weight
-    # A part that would reach beyond the end begins earlier.
-    earliest_line = content.find("\n", max(len(content) - size - 1, 0)) + 1
-    return min(best_start, earliest_line) if earliest_line else best_start
 
 
 def _insert_content(fields: Data, content: str) -> Data:
