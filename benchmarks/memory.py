@@ -66,7 +66,7 @@ class MemorySampler:
 
     def _sample(self) -> None:
         while True:
-            pids = list(_list_process_tree(self._pid))
+            pids = list(list_process_tree(self._pid))
             # A sum of resident pages is cheap; proportional sizes need page tables, which slows the process.
             if sum(map(read_resident_mb, pids)) > self.peak_mb:
                 self.peak_mb = max(self.peak_mb, sum(map(_read_proportional_mb, pids)))
@@ -74,10 +74,11 @@ class MemorySampler:
                 return
 
 
-def _list_process_tree(pid: int) -> Iterator[int]:
+def list_process_tree(pid: int) -> Iterator[int]:
+    """Yield the id of a process, and those of its children and of their children."""
     yield pid
     for child in list_child_pids(pid):
-        yield from _list_process_tree(child)
+        yield from list_process_tree(child)
 
 
 def read_resident_mb(pid: int | None = None) -> float:

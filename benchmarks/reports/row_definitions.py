@@ -531,6 +531,12 @@ def _make_load_rows(label: str, name: str) -> tuple[RowDefinition, ...]:
 
 LOAD = (
     *_make_load_rows("32 clients, one process", "processes_1"),
+    RowDefinition(
+        "  processor time of a search",
+        "ms",
+        make_value_reader("http_load", "processes_1", "server_cpu_ms"),
+        read_minimal_server=make_value_reader("http_load", "minimal", "server_cpu_ms"),
+    ),
     *_make_load_rows("32 clients, a process for each processor", "most_processes"),
     RowDefinition(
         "  processor time of the clients",

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from benchmarks.child import MeasurementFailed
 from benchmarks.corpus import SEED, SectionText, draw_queries
+from benchmarks.memory import list_process_tree
 from benchmarks.serving.http_calls import build_call
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.sources import build_indexes, make_command, write_sources_file
-from benchmarks.timing import compute_p50_p95_p99_ms
+from benchmarks.timing import compute_p50_p95_p99_ms, read_processor_seconds
 
 CLIENT_COUNT = 32
 PROCESS_COUNTS = (1, os.cpu_count() or 1)
@@ -131,7 +132,12 @@ def _send_requests(
         ]
         for client in clients:
             selector.register(client.connection, selectors.EVENT_READ, client)
-        start, start_cpu = time.perf_counter(), time.process_time()
+        servers = [pid for pid in list_process_tree(os.getpid()) if pid != os.getpid()]
+        start, start_cpu, start_server_cpu = (
+            time.perf_counter(),
+            time.process_time(),
+            read_processor_seconds(servers),
+        )
         for client, request in zip(clients, requests, strict=False):
             client.send(request)
         while (now := time.perf_counter()) < start + seconds:
@@ -151,12 +157,14 @@ def _send_requests(
                     break
                 client.send(request)
         cpu = time.process_time() - start_cpu
+        server_cpu = read_processor_seconds(servers) - start_server_cpu
         for client in clients:
             client.connection.close()
     duration = max(time.perf_counter(), now) - start
     return {
         "calls_per_second": len(times) / duration,
         "client_cpu_share": cpu / duration,
+        "server_cpu_ms": server_cpu * 1e3 / max(len(times), 1),
         "answer_bytes": answer_bytes / max(len(times), 1),
         **compute_p50_p95_p99_ms(times),
     }

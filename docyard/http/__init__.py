@@ -18,6 +18,6 @@ provider_login.py  sign-in at an identity provider
 refusals.py        responses to rejected requests
 server.py          the application and its server
 settings.py        the settings of a server over HTTP
-supervisor.py      several worker processes that serve one address
-timeouts.py        request timeouts and a connection cap
+supervisor.py      several worker processes at one address
+timeouts.py        request timeouts, a connection cap, and strict line ends
 """
