@@ -106,8 +106,8 @@ def verify_token(keys: Iterable[bytes], token: str, count: int) -> list[Any]:
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
     # The last character of base64 has unused bits, so data has several encodings. Only one is accepted.
     is_canonical = urlsafe_b64encode(data).decode().rstrip("=") == token
-    is_signed = any([hmac.compare_digest(mac, _compute_mac(key, body)) for key in keys])
-    if not (is_signed and is_canonical):
+    results = [hmac.compare_digest(mac, _compute_mac(key, body)) for key in keys]
+    if not (any(results) and is_canonical):
         raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX_RESTART)
     values = json.loads(_unpack_hexadecimal(body))
     if len(values) != count:

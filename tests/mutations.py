@@ -520,8 +520,8 @@ MUTATIONS = (
     Mutation(
         "a revoked token ends its sessions",
         "docyard/http/authentication.py",
-        "            self._sessions.end(value)\n            return None\n        session.owner = owner\n",
-        "            return session\n        session.owner = owner\n",
+        "            await self._sessions.end(value)\n            return None\n        return session",
+        "            return session\n        return session",
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(

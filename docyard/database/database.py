@@ -9,42 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from workspace.errors import WorkspaceError
+from docyard.database.errors import CannotCopyDatabase, DatabaseUnavailable, InvalidDatabaseURL
 
 BUSY_TIMEOUT_S = 5.0
 """The time for which a writer of SQLite waits for another, and a caller for a free connection."""
 
 _CONNECT_TIMEOUT_S = 3
 _POOL_SIZE = 5
-
-
-class InvalidDatabaseURL(WorkspaceError):
-    """The URL of a database is invalid, or its driver is not installed."""
-
-    code: ClassVar[str] = "INVALID_DATABASE_URL"
-
-
-class DatabaseUnavailable(WorkspaceError):
-    """The database cannot be used now. `reason` is one of down, locked, full, read-only, damaged."""
-
-    code: ClassVar[str] = "DATABASE_UNAVAILABLE"
-
-    def __init__(self, reason: str, message: str, fix: str) -> None:
-        super().__init__(message, fix=fix, reason=reason)
-        self.reason = reason
-
-
-class CannotCopyDatabase(WorkspaceError):
-    """The database cannot be copied to this file."""
-
-    code: ClassVar[str] = "CANNOT_COPY_DATABASE"
 
 
 class Database:

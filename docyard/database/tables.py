@@ -150,6 +150,25 @@ ACCESS_TOKENS = Table(
     UniqueConstraint("organization_id", "name"),
 )
 
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    # The SHA-256 of the value of a browser's cookie.
+    Column("digest", Text, primary_key=True),
+    # The key of the principal who signed in, and what the sign-in proved.
+    Column("principal", Text, nullable=False),
+    Column("principal_name", Text, nullable=False),
+    # The slug of the organization of the principal.
+    Column("organization", Text),
+    Column("group_names", JSON, nullable=False),
+    Column("scopes", JSON, nullable=False),
+    # That of the access token; empty for a user of an identity provider.
+    Column("token_digest", Text, nullable=False),
+    Column("expires_at", BigInteger),
+    _time_column(),
+    _time_column("last_used_at"),
+)
+
 SEARCH_QUERIES = Table(
     "documentation_search_queries",
     METADATA,

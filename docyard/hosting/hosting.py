@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docyard.caller import ADMIN_SCOPE, READ_SCOPE, Principal
-from docyard.database.database import Database, DatabaseUnavailable
+from docyard.database.database import Database
+from docyard.database.errors import DatabaseUnavailable
 from docyard.identity.rules import Role, find_role
 from docyard.organizations.directory import (
     EMPTY_DIRECTORY,

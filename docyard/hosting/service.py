@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from docyard import environment
-from docyard.database.database import Database, DatabaseUnavailable, open_database
+from docyard.database.database import Database, open_database
+from docyard.database.errors import DatabaseUnavailable
 from docyard.database.schema import SchemaMismatch, check_schema
 from docyard.hosting.hosting import Hosting, HostingFolders
 from docyard.settings.file import ServerSettings

@@ -7,7 +7,7 @@ the session of its reader.
 A list of verifiers decides which secrets are valid. `TokenVerifier` knows the server's own token and the
 named tokens of people; others are in `docyard.identity`. A secret that no verifier knows is a failed attempt,
 and only failed attempts are delayed. A valid token whose scopes are not enough is answered with 403. Sessions
-are stored in memory by the digest of a random value.
+are in `docyard.sessions`; without their database, a session that is not cached is answered with 503.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -30,6 +27,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import ADMIN_SCOPE, READ_SCOPE, WRITE_SCOPE, Caller, Principal
+from docyard.database.errors import DatabaseUnavailable
 from docyard.http.challenges import INSUFFICIENT_SCOPE, INVALID_REQUEST, METADATA_PATH, Challenges
 from docyard.http.host_origin import is_forwarded_https
 from docyard.http.login_page import (
@@ -41,6 +39,7 @@ from docyard.http.login_page import (
 )
 from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
 from docyard.identity.verifier import INVALID_TOKEN, Authenticated, TokenRefusal, Verifier
+from docyard.sessions.sessions import MAX_SESSION_S, Session, Sessions
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -140,70 +139,6 @@ class FailedLoginThrottle:
         return True
 
 
-MAX_IDLE_S = 12 * 3600.0  # the time without a request after which a session ends
-MAX_SESSION_S = 7 * 24 * 3600.0
-MAX_SESSIONS = 1_000
-"""The maximum number of sessions; beyond it the least recently used session ends."""
-
-_RANDOM_BYTES = 32  # the length of the key of CSRF tokens, and of the value of a cookie
-
-
-@dataclass(slots=True)
-class Session:
-    """The identity and the CSRF token of a session. Times are seconds of a monotonic clock."""
-
-    owner: Authenticated
-    csrf: str
-    started_at: float
-    last_used_at: float
-
-
-class Sessions:
-    """The sessions of one server. Use them only on its event loop."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._key = secrets.token_bytes(_RANDOM_BYTES)
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
-
-    def start(self, owner: Authenticated) -> str:
-        """Start a session; return the value of its cookie, of which only the digest is stored."""
-        value = secrets.token_urlsafe(_RANDOM_BYTES)
-        now = self._clock()
-        digest = _digest_session(value)
-        self._sessions[digest] = Session(owner, self.compute_csrf_token(digest), now, now)
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return value
-
-    def find(self, value: str) -> Session | None:
-        """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
-        digest = _digest_session(value)
-        session = self._sessions.get(digest)
-        if session is None:
-            return None
-        now = self._clock()
-        if now - session.last_used_at > MAX_IDLE_S or now - session.started_at > MAX_SESSION_S:
-            del self._sessions[digest]
-            return None
-        session.last_used_at = now
-        self._sessions.move_to_end(digest)
-        return session
-
-    def end(self, value: str) -> None:
-        """End a session, if it exists."""
-        self._sessions.pop(_digest_session(value), None)
-
-    def compute_csrf_token(self, name: bytes) -> str:
-        """Return the CSRF token for a session's digest or a caller's name. No other server can compute it."""
-        return hmac.digest(self._key, name, "sha256").hex()
-
-
-def _digest_session(value: str) -> bytes:
-    # A lookup by digest does not reveal the value by its duration.
-    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest()
-
-
 # Paths that need no token: static files, webhooks, which forges sign, and metadata for clients without one.
 _PUBLIC_PREFIXES = ("/static/", "/hooks/", METADATA_PATH)
 # Paths of the login. A request may have a caller, for example one who wants another identity.
@@ -211,6 +146,8 @@ _LOGIN_PATHS = (LOGIN_PATH, PROVIDER_LOGIN_PATH, CALLBACK_PATH)
 # The names from which the CSRF tokens of callers without a session are computed.
 _ANONYMOUS_NAME = b"nobody"
 _CLIENT_NAME = b"client"
+
+_RETRY_S = 2  # the time after which a browser may ask again for a session
 
 _BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
 
@@ -266,7 +203,11 @@ class AuthenticationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp = self._app
         if scope["type"] == "http":
-            caller = await self._identify_caller(scope)
+            caller: Caller | Response | None
+            try:
+                caller = await self._identify_caller(scope)
+            except DatabaseUnavailable as error:
+                caller = await self.respond_unavailable(scope, error)
             if isinstance(caller, Response):
                 app = caller
             else:
@@ -327,10 +268,21 @@ class AuthenticationMiddleware:
         """Return the login page, with the identity provider if there is one."""
         return await render_login_page(scope, *arguments, provider_host=self._provider_host, **options)
 
+    async def respond_unavailable(self, scope: Scope, error: DatabaseUnavailable) -> Response:
+        """Return the response to a browser whose session cannot be read or changed now."""
+        headers = {"Retry-After": str(_RETRY_S), "Cache-Control": "no-store"}
+        if not is_page_request(scope):
+            return build_refusal(scope, 503, "sessions cannot be read now", "Try again in a moment.", headers)
+        failure = "Sessions cannot be read or changed now. Try again in a moment."
+        return await self.render_login_page(scope, 503, headers, failure=failure)
+
     async def find_session(self, scope: Scope) -> Session | None:
-        """Return the active session of a request, if it has one. A revoked token ends the session."""
+        """Return the active session of a request, if it has one. A revoked token ends the session.
+
+        Raises DatabaseUnavailable.
+        """
         value = read_cookie(scope, self._cookie_name)
-        session = self._sessions.find(value) if value else None
+        session = await self._sessions.find(value) if value else None
         if session is None:
             return None
         owner: Authenticated | None = session.owner
@@ -339,17 +291,20 @@ class AuthenticationMiddleware:
         for verifier in self._verifiers:
             owner = None if owner is None else await verifier.revalidate(owner)
         if owner is None:
-            self._sessions.end(value)
+            await self._sessions.end(value)
             return None
-        session.owner = owner
-        return session
+        return session._replace(owner=owner)
 
-    def start_session(self, scope: Scope, owner: Authenticated, response: Response) -> None:
-        """Start a session whose cookie is set by `response`. The browser's former session ends."""
-        self._sessions.end(read_cookie(scope, self._cookie_name))
+    async def start_session(self, scope: Scope, owner: Authenticated, response: Response) -> None:
+        """Start a session whose cookie is set by `response`. The browser's former session ends.
+
+        Raises DatabaseUnavailable.
+        """
+        if value := read_cookie(scope, self._cookie_name):
+            await self._sessions.end(value)
         response.set_cookie(
             self._cookie_name,
-            self._sessions.start(owner),
+            await self._sessions.start(owner),
             max_age=int(MAX_SESSION_S),
             httponly=True,
             samesite="lax",
@@ -360,9 +315,10 @@ class AuthenticationMiddleware:
         """Return True if the browser uses HTTPS, so that its cookies must be sent by HTTPS only."""
         return self._is_proxied and is_forwarded_https(scope)
 
-    def end_session(self, scope: Scope, response: Response) -> None:
-        """End the session of a request, if it has one."""
-        self._sessions.end(read_cookie(scope, self._cookie_name))
+    async def end_session(self, scope: Scope, response: Response) -> None:
+        """End the session of a request, if it has one. Raises DatabaseUnavailable."""
+        if value := read_cookie(scope, self._cookie_name):
+            await self._sessions.end(value)
         response.delete_cookie(self._cookie_name, httponly=True, samesite="lax")
 
     async def authenticate(
@@ -434,7 +390,7 @@ class AuthenticationMiddleware:
                 return owner
             # A link on another site must not replace an active session with a session of the link's author.
             if not is_cross_site(scope) or await self.find_session(scope) is None:
-                self.start_session(scope, owner, response)
+                await self.start_session(scope, owner, response)
         return response
 
     def _build_caller(self, owner: Authenticated, csrf: str, *, is_session: bool = False) -> Caller:

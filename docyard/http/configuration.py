@@ -78,7 +78,8 @@ def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
         except IncompleteIdentity as error:
             line = find_setting_line(configuration.text, ("identity",))
             yield Mistake(line, "identity", error.message, error.fix)
-    from docyard.database.database import InvalidDatabaseURL, open_database
+    from docyard.database.database import open_database
+    from docyard.database.errors import InvalidDatabaseURL
 
     try:
         open_database(settings.database.url, configuration.folder).close()

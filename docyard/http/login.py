@@ -38,7 +38,7 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         if isinstance(owner, Response):
             return owner
         response = RedirectResponse(redirect_path, 303)
-        authentication.start_session(request.scope, owner, response)
+        await authentication.start_session(request.scope, owner, response)
         return response
 
     async def logout(request: Request) -> Response:
@@ -49,7 +49,7 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         except FormRefused:
             return RedirectResponse("/", 303)
         response = RedirectResponse(LOGIN_PATH, 303)
-        authentication.end_session(request.scope, response)
+        await authentication.end_session(request.scope, response)
         return response
 
     return [

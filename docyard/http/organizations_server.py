@@ -14,13 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from docyard.caller import READ_SCOPE
+from docyard.database.errors import DatabaseUnavailable
 from docyard.hosting.hosting import Hosting, select_administered
-from docyard.http.authentication import (
-    AuthenticationMiddleware,
-    FailedLoginThrottle,
-    Sessions,
-    find_required_scope,
-)
+from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, find_required_scope
 from docyard.http.challenges import Challenges
 from docyard.http.configuration import build_configured_settings
 from docyard.http.endpoints import BuildObserver, BuildReceiver, Endpoints
@@ -45,6 +41,7 @@ from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, che
 from docyard.organizations.authority import Administrator, Places
 from docyard.records.problem_reports import build_report_receiver
 from docyard.records.rows import RecordTarget
+from docyard.sessions.stored import StoredSessions
 from docyard.web.administration.pages import AdministrationAccess
 from docyard.web.administration.routes import build_administration_routes
 from docyard.web.headers import SafeHeaders
@@ -93,7 +90,7 @@ def build_organizations_app(
     inner_app = Starlette(lifespan=run, exception_handlers=handlers)
     inner_app.router.redirect_slashes = False
     is_proxied = bool(settings.allowed_names)
-    sessions = Sessions()
+    sessions = StoredSessions(service.database)
     challenges = Challenges(identity.issuers, partial(_find_base_url, service, identity, port))
     authentication = AuthenticationMiddleware(
         inner_app,
@@ -114,6 +111,11 @@ def build_organizations_app(
         fix = "Send the header Authorization: Bearer TOKEN."
         return build_refusal(scope, 401, "the request has no token", fix, headers)
 
+    async def respond_unavailable(request: Request, error: Exception) -> Response:
+        assert isinstance(error, DatabaseUnavailable)
+        return await authentication.respond_unavailable(request.scope, error)
+
+    inner_app.add_exception_handler(DatabaseUnavailable, respond_unavailable)
     routes = inner_app.router.routes
     routes.extend(challenges.build_routes())
     if identity.sign_in is not None:

@@ -23,8 +23,8 @@ from docyard.identity.provider import ProviderUnavailable
 from docyard.identity.sign_in import PendingSignIn, SignInFailed
 
 if TYPE_CHECKING:
-    from docyard.http.authentication import Sessions
     from docyard.identity.sign_in import SignIn
+    from docyard.sessions.sessions import Sessions
 
 MAX_SIGN_IN_S = 600.0
 """The time in which a person must sign in at the provider."""
@@ -39,9 +39,12 @@ def build_provider_login_routes(
     sessions: Sessions,
     sign_in: SignIn,
     cookie_name: str,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.time,
 ) -> list[Route]:
-    """Return the routes that send a browser to the provider, and that receive it from there."""
+    """Return the routes that send a browser to the provider, and that receive it from there.
+
+    `clock` is the time of day: another worker, or another machine, may finish a sign-in.
+    """
 
     def seal(pending: PendingSignIn) -> str:
         data = base64.urlsafe_b64encode(json.dumps([clock(), *pending]).encode()).decode()
@@ -53,7 +56,7 @@ def build_provider_login_routes(
         if not hmac.compare_digest(mac.encode("utf-8", "replace"), expected_mac.encode()):
             return None
         started_at, *fields = json.loads(base64.urlsafe_b64decode(data))
-        return PendingSignIn(*fields) if clock() - started_at <= MAX_SIGN_IN_S else None
+        return PendingSignIn(*fields) if 0 <= clock() - started_at <= MAX_SIGN_IN_S else None
 
     async def begin(request: Request) -> Response:
         redirect_path = sanitize_path(request.query_params.get("after", "/"))
@@ -96,7 +99,7 @@ def build_provider_login_routes(
             return await respond_unavailable(request, error, redirect_path)
         else:
             response = RedirectResponse(redirect_path, 303, _NO_STORE)
-            authentication.start_session(request.scope, owner, response)
+            await authentication.start_session(request.scope, owner, response)
         response.delete_cookie(cookie_name, path=LOGIN_PATH, httponly=True, samesite="lax")
         return response
 

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard import __version__, environment
 from docyard.caller import SCOPES, WRITE_SCOPE
-from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
+from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.challenges import Challenges
 from docyard.http.health import PartState, Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
@@ -40,6 +40,7 @@ from docyard.http.supervisor import Supervisor, check_support, find_current_work
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity
 from docyard.mcp_server.http import serve_http
+from docyard.sessions.memory import MemorySessions
 from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
 from docyard.web.site import Site
@@ -178,7 +179,7 @@ def build_app(
     A request passes three checks: its Host and Origin, its authentication, and its route.
     """
     mcp_endpoint = _McpEndpoint(components)
-    sessions = Sessions()
+    sessions = MemorySessions()
     challenges = Challenges(identity.issuers, lambda scope: identity.base_url)
     is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from docyard.caller import ADMIN_SCOPE, SCOPES, Principal
-from docyard.database.database import DatabaseUnavailable
+from docyard.database.errors import DatabaseUnavailable
 from docyard.database.ids import read_clock_ms
 from docyard.database.tables import ACCESS_TOKENS, ORGANIZATIONS
 from docyard.identity.verifier import Authenticated, TokenRefusal
@@ -190,13 +190,13 @@ class AccessTokens:
         return Authenticated(principal, None, _hash_secret(secret), expires_at)
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
-        """Return the current identity of a session that a token started; None if the token is not valid."""
+        """Return the current identity of a session that a token started; None if the token is not valid.
+
+        Raises DatabaseUnavailable.
+        """
         if not authenticated.principal.key.startswith("token:tok_"):
             return authenticated
-        try:
-            token = await self._find_token(authenticated.token_key)
-        except DatabaseUnavailable:
-            return None
+        token = await self._find_token(authenticated.token_key)
         return authenticated if token is not None and self._is_active(token) else None
 
     def _is_active(self, token: AccessToken) -> bool:

@@ -58,5 +58,5 @@ class Verifier(Protocol):
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
         """Return the current identity of a session that this verifier started; None if it has ended.
 
-        An identity of another verifier is returned unchanged.
+        An identity of another verifier is returned unchanged. Raises DatabaseUnavailable.
         """

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from docyard.database.database import Database, DatabaseUnavailable
+from docyard.database.database import Database
+from docyard.database.errors import DatabaseUnavailable
 from docyard.database.ids import read_clock_ms
 from docyard.records.opt_outs import OptOuts, read_opt_outs
 from docyard.records.questions import get_question_format

@@ -52,10 +52,10 @@ def make_complete_results() -> dict[str, Any]:
             "start_s": 1.5,
             "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
         },
-        "http_load": dict.fromkeys(
-            ("processes_1", "most_processes", "minimal"),
-            {"calls_per_second": 100.0, "p99_ms": 50.0, "server_cpu_ms": 6.0, "client_cpu_share": 0.1},
-        ),
+        "http_load": {
+            name: {"calls_per_second": 100.0, "p99_ms": 50.0, "server_cpu_ms": 6.0, "client_cpu_share": 0.1}
+            for name in ("processes_1", "most_processes", "minimal")
+        },
         "planning": {
             "tasks": times,
             "tasks_after_commit": times,

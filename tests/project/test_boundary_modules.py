@@ -54,6 +54,7 @@ BOUNDARY_MODULES = {
         "docyard/identity/",
         "docyard/organizations/",
         "docyard/records/",
+        "docyard/sessions/",
     ),
     "subprocess": ("docyard/",),
     "os.environ": ("docyard/environment.py",),

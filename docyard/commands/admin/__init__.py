@@ -10,7 +10,7 @@ namespaces.py      `docyard admin namespaces`
 object_changes.py  the list, the addition, the change and the removal of objects of any kind
 organizations.py   `docyard admin organizations`
 plan.py            `docyard admin plan`: what a file of organizations would change
-records.py         `docyard admin records`: the export and the digest of searches, the callers that are not recorded
+records.py         `docyard admin records`: exports and digests of searches, callers that are not recorded
 reports.py         `docyard admin reports`: readers' reports of problems in documents
 rules.py           `docyard admin rules`
 servers.py         `docyard admin servers`

@@ -107,7 +107,8 @@ class WebhookTarget(Protocol):
 class WebhookReceiver:
     """The webhooks of one server: authenticates each, and applies it once.
 
-    `secrets` are the forge's signing secrets, several while one is changed; none disables webhooks. `clock` returns seconds since 1970.
+    `secrets` are the forge's signing secrets, several while one is changed; none disables webhooks. `clock`
+    returns seconds since 1970.
     """
 
     def __init__(
@@ -133,7 +134,8 @@ class WebhookReceiver:
         headers = {name.lower(): value for name, value in request.headers.items()}
         now = self._clock()
         # Each secret is tried, so that the duration reveals nothing.
-        if not any([has_valid_signature(kind, headers, body, secret, now) for secret in self._secrets]):
+        results = [has_valid_signature(kind, headers, body, secret, now) for secret in self._secrets]
+        if not any(results):
             log.debug("a webhook has an invalid signature")  # no warning: any client can send thousands
             return respond(
                 401, "the signature is invalid", "Set the same secret here and in the webhook's settings."

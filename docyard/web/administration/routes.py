@@ -11,7 +11,7 @@ import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.routing import Route, Router
 
-from docyard.database.database import DatabaseUnavailable
+from docyard.database.errors import DatabaseUnavailable
 from docyard.organizations.objects import Kind, ObjectKey
 from docyard.web.administration.object_forms import PAGE_PATH, SETTINGS_PART
 from docyard.web.administration.pages import KINDS_BY_PATH, AdministrationAccess, AdministrationPage

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from docyard.database.database import Database, DatabaseUnavailable
+from docyard.database.database import Database
+from docyard.database.errors import DatabaseUnavailable
 from docyard.database.ids import read_clock_ms
 from docyard.records.counts import NO_BOUND_MS
 from docyard.records.problem_reports import list_reports, resolve_report

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, insert, select
 
-from docyard.database.database import CannotCopyDatabase, Database, open_database
+from docyard.database.database import Database, open_database
+from docyard.database.errors import CannotCopyDatabase
 from docyard.database.schema import check_schema
 from docyard.database.tables import ORGANIZATIONS
 from tests.databases import database, database_url, postgres  # noqa: F401

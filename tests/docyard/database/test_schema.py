@@ -10,7 +10,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from docyard.database.database import Database, DatabaseUnavailable, InvalidDatabaseURL, open_database
+from docyard.database.database import Database, open_database
+from docyard.database.errors import DatabaseUnavailable, InvalidDatabaseURL
 from docyard.database.schema import SchemaMismatch, check_schema, read_schema_state, upgrade_schema
 from docyard.database.tables import METADATA
 from tests.databases import *  # noqa: F403

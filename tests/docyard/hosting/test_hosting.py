@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from docyard.caller import READ_SCOPE, SCOPES, WRITE_SCOPE
-from docyard.database.database import Database, DatabaseUnavailable
+from docyard.database.database import Database
+from docyard.database.errors import DatabaseUnavailable
 from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS
 from docyard.hosting.hosting import Hosting, select_administered
 from tests.databases import *  # noqa: F403

@@ -40,6 +40,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key", name=op.f("record_opt_outs_pkey")),
     )
     op.create_table(
+        "sessions",
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("principal", sa.Text(), nullable=False),
+        sa.Column("principal_name", sa.Text(), nullable=False),
+        sa.Column("organization", sa.Text(), nullable=True),
+        sa.Column("group_names", sa.JSON(), nullable=False),
+        sa.Column("scopes", sa.JSON(), nullable=False),
+        sa.Column("token_digest", sa.Text(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_used_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("digest", name=op.f("sessions_pkey")),
+    )
+    op.create_table(
         "access_tokens",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("organization_id", sa.Text(), nullable=True),

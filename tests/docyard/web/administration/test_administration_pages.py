@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller, Principal
-from docyard.database.database import Database, DatabaseUnavailable
+from docyard.database.database import Database
+from docyard.database.errors import DatabaseUnavailable
 from docyard.organizations.administration import Administration
 from docyard.organizations.authority import Administrator, Places
 from docyard.organizations.objects import ObjectKey, compute_version

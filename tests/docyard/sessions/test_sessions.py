@@ -1,0 +1,208 @@
+"""Sessions in memory and in a database: what both promise, and what workers with one database share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, update
+
+from docyard.caller import READ_SCOPE, Principal
+from docyard.database.database import Database, open_database
+from docyard.database.errors import DatabaseUnavailable
+from docyard.database.schema import upgrade_schema
+from docyard.database.tables import SESSIONS
+from docyard.identity.verifier import Authenticated
+from docyard.sessions.memory import MemorySessions
+from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions
+from docyard.sessions.stored import CACHE_S, StoredSessions
+from tests.databases import *  # noqa: F403
+from workspace.policy.tokens import Person
+
+pytestmark = pytest.mark.anyio
+
+OWNER = Authenticated(
+    Principal(
+        "user:https://id.example#42", "Ana", "acme", frozenset({"staff", "é"}), frozenset({READ_SCOPE})
+    ),
+    None,
+    b"\x00\xff",
+    2_000_000_000.5,
+)
+Create = Callable[..., Sessions]
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.process)])
+def create(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Any:
+    """Return a function that creates sessions of one kind."""
+    if request.param == "memory":
+        yield lambda **options: MemorySessions(clock, **options)
+        return
+    url = f"sqlite:///{tmp_path}/server.sqlite"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres").create_database()
+    database = open_database(url, tmp_path)
+    upgrade_schema(database)
+    yield lambda **options: StoredSessions(database, clock, **options)
+    database.close()
+
+
+async def find(sessions: Sessions, value: str) -> Session:
+    session = await sessions.find(value)
+    assert session is not None
+    return session
+
+
+async def test_session_has_the_identity_that_started_it(create: Create) -> None:
+    sessions = create()
+    session = await find(sessions, await sessions.start(OWNER))
+    assert session.owner == OWNER
+
+
+async def test_session_ends_when_idle_or_too_old(create: Create, clock: Clock) -> None:
+    sessions = create()
+    start_time = clock.now
+    value = await sessions.start(OWNER)
+    while clock.now - start_time <= MAX_SESSION_S:
+        assert await sessions.find(value) is not None
+        clock.now += MAX_IDLE_S
+    clock.now = start_time + MAX_SESSION_S + CACHE_S  # shortly after its last use
+    assert await sessions.find(value) is None
+    idle_session = await sessions.start(OWNER)
+    clock.now += MAX_IDLE_S + 1
+    assert await sessions.find(idle_session) is None
+
+
+async def test_ended_or_unknown_session_is_not_found(create: Create) -> None:
+    sessions = create()
+    value, other_value = await sessions.start(OWNER), await sessions.start(OWNER)
+    await find(sessions, value)
+    await sessions.end(value)
+    for invalid_value in (value, "", "x", "é", "\0", "\udcff", value[:-1]):
+        assert await sessions.find(invalid_value) is None
+        await sessions.end(invalid_value)
+    assert await sessions.find(other_value) is not None
+
+
+async def test_oldest_session_ends_if_there_are_too_many(create: Create, clock: Clock) -> None:
+    sessions = create(max_sessions=3)
+    values = []
+    for _ in range(5):
+        values.append(await sessions.start(OWNER))
+        clock.now += 1
+    assert [await sessions.find(value) is not None for value in values] == [False, False, True, True, True]
+
+
+async def test_used_session_stays_longer_than_an_unused_one(create: Create, clock: Clock) -> None:
+    sessions = create(max_sessions=2)
+    used_value = await sessions.start(OWNER)
+    clock.now += 1
+    unused_value = await sessions.start(OWNER)
+    clock.now += 3_600
+    await find(sessions, used_value)
+    await sessions.start(OWNER)
+    assert await sessions.find(unused_value) is None
+    assert await sessions.find(used_value) is not None
+
+
+async def test_csrf_tokens_differ_by_session(create: Create) -> None:
+    sessions = create()
+    tokens = {(await find(sessions, await sessions.start(OWNER))).csrf for _ in range(2)}
+    assert [len(token) for token in tokens] == [64, 64]
+    assert sessions.compute_csrf_token(b"x") == sessions.compute_csrf_token(b"x") not in tokens
+
+
+async def test_csrf_tokens_differ_by_server(tmp_path: Path) -> None:
+    names = ("one.sqlite", "two.sqlite")
+    servers: list[Sessions] = [StoredSessions(open_database(f"sqlite:///{name}", tmp_path)) for name in names]
+    tokens = {server.compute_csrf_token(b"x") for server in (*servers, MemorySessions(), MemorySessions())}
+    assert len(tokens) == 4
+
+
+async def test_workers_with_one_database_share_sessions_and_csrf_tokens(
+    database: Database, clock: Clock
+) -> None:
+    first_worker, second_worker = StoredSessions(database, clock), StoredSessions(database, clock)
+    value = await first_worker.start(OWNER)
+    session = await find(second_worker, value)
+    assert session == await find(first_worker, value)
+    assert second_worker.compute_csrf_token(b"sign-in") == first_worker.compute_csrf_token(b"sign-in")
+    await first_worker.end(value)
+    assert await first_worker.find(value) is None
+    assert await second_worker.find(value) == session  # from its cache
+    clock.now += CACHE_S
+    assert await second_worker.find(value) is None
+    assert CACHE_S <= 5
+
+
+async def test_value_of_a_cookie_and_seal_keys_are_not_stored(database: Database) -> None:
+    sessions = StoredSessions(database)
+    value = await sessions.start(OWNER)
+    with database.connect() as connection:
+        row = connection.execute(select(SESSIONS)).one()
+    assert value not in repr(row)
+    with pytest.raises(ValueError, match="sealed"):
+        await sessions.start(OWNER._replace(person=Person("ana", "Ana", "ana@example.org")))
+
+
+async def test_expired_sessions_are_deleted_at_the_next_start(database: Database, clock: Clock) -> None:
+    sessions = StoredSessions(database, clock)
+    for _ in range(3):
+        await sessions.start(OWNER)
+    clock.now += MAX_IDLE_S + 1
+    await sessions.start(OWNER)
+    with database.connect() as connection:
+        assert connection.scalar(select(func.count()).select_from(SESSIONS)) == 1
+
+
+async def test_clock_that_is_set_back_ends_no_session(database: Database, clock: Clock) -> None:
+    sessions = StoredSessions(database, clock)
+    value = await sessions.start(OWNER)
+    await find(sessions, value)
+    clock.now -= 3_600
+    with database.begin() as connection:
+        connection.execute(update(SESSIONS).values(principal_name="Bea"))
+    assert (await find(sessions, value)).owner.principal.name == "Bea"  # the cache is not used for an hour
+
+
+async def test_known_session_survives_an_outage_for_the_time_of_the_cache(
+    tmp_path: Path, clock: Clock
+) -> None:
+    folder = tmp_path / "database"
+    folder.mkdir()
+    database = open_database("sqlite:///server.sqlite", folder)
+    upgrade_schema(database)
+    sessions = StoredSessions(database, clock)
+    value, other_value = await sessions.start(OWNER), await sessions.start(OWNER)
+    await find(sessions, value)
+    database.close()
+    folder.rename(tmp_path / "moved")
+    await find(sessions, value)
+    for use in (sessions.find, sessions.end):
+        with pytest.raises(DatabaseUnavailable):
+            await use(other_value)
+    with pytest.raises(DatabaseUnavailable):
+        await sessions.start(OWNER)
+    clock.now += CACHE_S
+    with pytest.raises(DatabaseUnavailable):
+        await sessions.find(value)
+    (tmp_path / "moved").rename(folder)
+    await find(sessions, value)
+    database.close()
