@@ -129,6 +129,10 @@ def docyard() -> None:
     """
 
 
+_SERVER_MODULES = ("alembic", "cryptography", "jwt", "prometheus_client", "pydantic_settings", "sqlalchemy")
+"""The modules of the extra `server`, which commands import when they need them."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Return its exit code: 0 done, 1 problems reported, 2 wrong usage, 3 cannot run."""
     environment.disable_blas_threads()
@@ -160,6 +164,17 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         return Exit.CANNOT_RUN
     except click.ClickException as error:
         print_error(error.message or "an unknown error occurred")
+        return Exit.CANNOT_RUN
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in _SERVER_MODULES:
+            raise
+        from docyard.doctor.installation import format_extra_command
+
+        print_error(
+            f"a server with a database needs the module {module}, which is not installed",
+            f"Install it with `{format_extra_command('server')}`.",
+        )
         return Exit.CANNOT_RUN
     except OSError as error:
         if error.errno not in _NO_SPACE_ERRORS:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_EXTRA_MODULES = ("alembic", "cryptography", "jwt", "prometheus_client", "pydantic_settings", "sqlalchemy")
-
 
 def server_config(command: F) -> F:
     """Add `--config FILE`: the parameter `config`, None if variables of the environment set everything."""
@@ -64,34 +62,18 @@ class ServerConfig(NamedTuple):
     folder: Path
 
 
-@contextmanager
-def require_server_extra() -> Iterator[None]:
-    """Raise CommandError if the block imports a module of the extra `server` that is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        module = (error.name or "").partition(".")[0]
-        if module not in _EXTRA_MODULES:
-            raise
-        raise CommandError(
-            f"the database of a server needs the module {module}, which is not installed",
-            fix="Install it with `pip install 'docyard[server]'`.",
-        ) from None
-
-
 def read_server_config(config: Path | None) -> ServerConfig:
     """Return the settings of a file and of the environment.
 
     Without a file, paths are relative to the current directory. Raises InvalidServerFile, and CommandError
     if the extra `server` is not installed.
     """
-    with require_server_extra():
-        from docyard.settings.file import read_server_file
+    from docyard.settings.file import read_server_file
 
-        if config is None:
-            return ServerConfig(read_server_file(None), environment.get_current_directory())
-        file = find_folder(config)
-        return ServerConfig(read_server_file(file), file.parent)
+    if config is None:
+        return ServerConfig(read_server_file(None), environment.get_current_directory())
+    file = find_folder(config)
+    return ServerConfig(read_server_file(file), file.parent)
 
 
 class _DatabaseLocation(NamedTuple):
@@ -135,9 +117,8 @@ def open_server_database(
     if config is not None and sources_file is not None:
         raise click.UsageError("--config and --sources exclude each other")
     location = _locate_database(config, sources_file)
-    with require_server_extra():
-        from docyard.database.database import open_database
-        from docyard.database.schema import check_schema
+    from docyard.database.database import open_database
+    from docyard.database.schema import check_schema
 
     database = open_database(location.url, location.folder)
     try:
