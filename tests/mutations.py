@@ -35,7 +35,100 @@ class Mutation(NamedTuple):
     tests: tuple[str, ...]
 
 
+_IDENTITY_TESTS = ("tests/docyard/identity",)
+
 MUTATIONS = (
+    Mutation(
+        "a rule that denies a group is stronger than one that permits",
+        "docyard/identity/rules.py",
+        "    return Role.NONE if is_denied else role\n",
+        "    return role\n",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "only the rules with the longest prefix decide",
+        "docyard/identity/rules.py",
+        "        if len(rule.namespace_prefix) == longest_prefix:\n",
+        "        if True:\n",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "a token for another audience is refused",
+        "docyard/identity/signed_tokens.py",
+        "        _check_audience(claims, audiences)\n",
+        "",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "an expired token is refused",
+        "docyard/identity/signed_tokens.py",
+        "    if now >= expires_at + LEEWAY_S:\n",
+        "    if False:\n",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "a token of another issuer is refused",
+        "docyard/identity/signed_tokens.py",
+        '    if claims.get("iss") != provider.issuer:\n',
+        "    if False:\n",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "an ID token is no access token",
+        "docyard/identity/resource_server.py",
+        "            _check_type(header, claims)\n",
+        "",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "a sign-in ends only in the browser that began it",
+        "docyard/identity/sign_in.py",
+        '        if not hmac.compare_digest(state.encode("utf-8", "replace"), pending.state.encode()):\n',
+        "        if not state:\n",
+        (*_IDENTITY_TESTS, "tests/docyard/http/test_identity.py"),
+    ),
+    Mutation(
+        "an ID token is for one sign-in",
+        "docyard/identity/sign_in.py",
+        "            self._check_claims(claims, pending.nonce)\n",
+        "",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "a provider that cannot be reached never opens a server",
+        "docyard/identity/provider.py",
+        "                if is_forced or not self._is_usable(MAX_STALE_S):\n                    raise\n",
+        "                if is_forced:\n                    raise\n",
+        _IDENTITY_TESTS,
+    ),
+    Mutation(
+        "a request needs the scope of its route",
+        "docyard/http/authentication.py",
+        "            if required_scope is not None and required_scope not in caller.principal.scopes:\n",
+        "            if False:\n",
+        ("tests/docyard/http/test_identity.py",),
+    ),
+    Mutation(
+        "a caller who may only read has no tools that write",
+        "docyard/http/server.py",
+        "self._endpoint if WRITE_SCOPE in principal.scopes else self._reading_endpoint",
+        "self._endpoint",
+        ("tests/docyard/http/test_identity.py",),
+    ),
+    Mutation(
+        "an expired token of a person does not authenticate",
+        "workspace/policy/tokens.py",
+        "        if owner.has_expired():\n",
+        "        if False:\n",
+        ("tests/workspace/policy/test_tokens.py",),
+    ),
+    Mutation(
+        "seals of a rotated token stay valid",
+        "workspace/proposals/approvals.py",
+        "            for key in (known_person.key, *known_person.old_keys)\n",
+        "            for key in (known_person.key,)\n",
+        ("tests/workspace/policy/test_tokens.py", "tests/workspace/proposals/test_approvals.py"),
+    ),
     Mutation(
         "later pages of a search use the vectors of the first page",
         "index/vectors/query_vectors.py",
@@ -346,8 +439,8 @@ MUTATIONS = (
         "only owners of tokens are people",
         "workspace/policy/tokens.py",
         "            if hmac.compare_digest(known_person.key, digest):\n"
-        "                owner = known_person.person\n",
-        "            owner = known_person.person\n",
+        "                owner = known_person\n",
+        "            owner = known_person\n",
         ("tests/workspace/policy",),
     ),
     Mutation(
@@ -466,7 +559,7 @@ MUTATIONS = (
     Mutation(
         "MAC of cursors",
         "index/cursors.py",
-        "    if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):\n",
+        "    if not (is_signed and is_canonical):\n",
         "    if not is_canonical:\n",
         ("tests/index/test_search.py", "tests/tools/reading/test_pages.py"),
     ),
@@ -506,8 +599,8 @@ MUTATIONS = (
     Mutation(
         "token of the HTTP server",
         "docyard/http/authentication.py",
-        "        if not self.accepts_everyone and hmac.compare_digest(self._token, _digest(secret)):\n",
-        "        if not self.accepts_everyone:\n",
+        "        if self._token is not None and hmac.compare_digest(self._token, _digest(secret)):\n",
+        "        if self._token is not None:\n",
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(
@@ -527,7 +620,7 @@ MUTATIONS = (
     Mutation(
         "a session cannot call /mcp",
         "docyard/http/authentication.py",
-        "if path != MCP_PATH and (session",
+        "if not is_mcp_path(path) and (session",
         "if (session",
         ("tests/docyard/http/test_authentication.py",),
     ),

@@ -123,8 +123,13 @@ class Provider:
         """
         await self._refresh()
         keys = self._select_keys(key_id, algorithm)
-        if keys or not self._may_refetch():
+        if keys:
             return keys
+        if not self._may_refetch():
+            # A token with an unknown key may be valid, if the keys could not be read.
+            if self._failed_at is not None:
+                raise ProviderUnavailable("the last attempt failed")
+            return []
         self._refetched_at = self._clock()
         await self._refresh(is_forced=True)
         return self._select_keys(key_id, algorithm)
@@ -165,7 +170,6 @@ class Provider:
                 if not has_failed:
                     self._failed_at = self._clock()
                     log.warning("%s: %s", StateText(self.issuer), StateText(error.message))
-                # A token with an unknown key may be valid, so it is not refused as invalid.
                 if is_forced or not self._is_usable(MAX_STALE_S):
                     raise
 

@@ -261,9 +261,10 @@ def test_cached_keys_are_used_for_an_hour_while_the_provider_is_down() -> None:
         setup.clock.now = 1_000.0 + age
         assert setup.accepts(token)
     # An unknown key may be a new one: it is neither accepted nor called invalid.
-    unknown_result = setup.verify(setup.site.sign(key="ec2"))
-    assert isinstance(unknown_result, TokenRefusal)
-    assert unknown_result.status == 503
+    for _ in range(3):
+        unknown_result = setup.verify(setup.site.sign(key="ec2"))
+        assert isinstance(unknown_result, TokenRefusal)
+        assert unknown_result.status == 503
     setup.clock.now = 1_000.0 + MAX_STALE_S
     result = setup.verify(token)
     assert isinstance(result, TokenRefusal)

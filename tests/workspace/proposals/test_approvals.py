@@ -11,6 +11,7 @@ from tests.loops import loop_over
 from tests.workspace.policy.review_events import (
     CLIENT_AUTHOR,
     GIT_AUTHOR,
+    MemoryKeyring,
     make_author,
     make_events,
     make_keyring,
@@ -60,6 +61,17 @@ def test_sealed_approval_counts() -> None:
     evaluation = evaluate((seal_review(ANA), make_author(ANA)), (seal_review(BEN), make_author(BEN)))
     assert list_approvers(evaluation) == ["ana", "ben"]
     assert (evaluation.change_requesters, evaluation.void_reasons) == ((), {})
+
+
+def test_approval_with_the_key_before_a_rotation_counts() -> None:
+    events = make_events((seal_review(ANA), make_author(ANA)), (seal_review(BEN), make_author(BEN)))
+    rotated = {
+        "ana": ANA._replace(key=b"n" * 32, old_keys=(b"x" * 32, ANA.key)),
+        "ben": BEN._replace(key=b"n" * 32),
+    }
+    evaluation = evaluate_reviews(make_proposal(events), events, MemoryKeyring(rotated), frozenset())
+    assert list_approvers(evaluation) == ["ana"]
+    assert list(evaluation.void_reasons.values()) == [VoidReason.UNSEALED]
 
 
 @loop_over(
