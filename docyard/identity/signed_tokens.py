@@ -32,11 +32,6 @@ def is_signed_token(text: str) -> bool:
     return text.startswith("eyJ") and text.count(".") >= 2
 
 
-def read_issuer(token: str) -> object:
-    """Return the issuer that a token names, before its signature is verified. Raises InvalidSignedToken."""
-    return _decode_unverified(token)[1].get("iss")
-
-
 async def verify_signed_token(
     provider: Provider, token: str, audiences: Collection[str], now: float
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -88,11 +83,10 @@ def _decode_unverified(token: str) -> tuple[Mapping[str, Any], Mapping[str, Any]
     if _COMPACT_TOKEN.fullmatch(token) is None:
         raise InvalidSignedToken("the token is malformed")
     try:
-        header = jwt.get_unverified_header(token)
-        claims = jwt.decode(token, options={"verify_signature": False})
+        parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
         raise InvalidSignedToken("the token is malformed") from None
-    return header, claims
+    return parts["header"], parts["payload"]
 
 
 def _check_audience(claims: Mapping[str, Any], audiences: Collection[str]) -> None:
