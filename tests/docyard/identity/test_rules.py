@@ -57,6 +57,8 @@ EXAMPLES = (
     ([rule("staff", "", "admin"), rule("*", "secret-", "none")], {"staff"}, "api", Role.ADMIN),
     ([rule("staff", "", "admin"), rule("staff", "api", "reader")], {"staff"}, "api-v2", Role.READER),
     ([rule("*", "", "none"), rule("staff", "", "reader")], {"staff"}, "api", Role.READER),
+    ([rule("staff", "api", "reader"), rule("staff", "", "admin")], {"staff"}, "api-v2", Role.READER),
+    ([rule("staff", "api", "reader"), rule("staff", "", "none")], {"staff"}, "api-v2", Role.READER),
     ([rule("guests", "", "none"), rule("staff", "", "admin")], {"staff", "guests"}, "api", Role.NONE),
 )
 
