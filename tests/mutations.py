@@ -559,7 +559,7 @@ MUTATIONS = (
     Mutation(
         "MAC of cursors",
         "index/cursors.py",
-        "    if not (is_signed and is_canonical):\n",
+        "    if not (any(results) and is_canonical):\n",
         "    if not is_canonical:\n",
         ("tests/index/test_search.py", "tests/tools/reading/test_pages.py"),
     ),
