@@ -28,6 +28,8 @@ from tests.docyard.identity.provider_site import (
 )
 from tests.loops import loop_over
 from workspace.policy.tokens import READ_SCOPE, Tokens
+from workspace.proposals.approvals import evaluate_reviews
+from workspace.workspace import Workspace
 
 MCP_URL = f"{BASE_URL}/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
@@ -309,3 +311,27 @@ def test_rotated_token_ends_the_sessions_of_its_person(app: RunningApp, site: Pr
     assert browser.get("/").status_code == 200
     app.person_tokens.rotate("ana")
     assert browser.get("/").status_code == 401
+
+
+@pytest.mark.usefixtures("_real_time")
+def test_only_a_mapped_person_approves(app: RunningApp, site: ProviderSite) -> None:
+    edit = {"operation": "add_task", "file": "specs/api.md", "slug": "calls", "title": "Reviewed"}
+    body = send(app, sign(site, "editors"), "tools/call", name="edit_document", arguments=edit).json()
+    proposal = body["result"]["structuredContent"]["proposal"]
+    actions = Workspace.open(app.repo.path).proposal_actions()
+    found_proposal = actions.find(proposal)
+    statuses = {}
+    # The first user has the address and the name of the person, which prove nothing.
+    claims = {"email": "ana@example.org", "email_verified": True, "name": "Ana Li", "groups": ["editors"]}
+    for subject in ("eve", "ana"):
+        browser, url = begin_sign_in(app)
+        answer = site.authorize(url, {**claims, "sub": subject})
+        assert browser.get("/login/callback", params=answer).status_code == 303
+        page = browser.get(f"/proposals/{proposal}", headers=HTML_HEADERS).text
+        form = {"csrf": find_csrf_token(page), "commit": found_proposal.tip, "text": "Good."}
+        statuses[subject] = browser.post(f"/proposals/{proposal}/approve", data=form).status_code
+    assert statuses == {"eve": 403, "ana": 303}
+    found_proposal = actions.find(proposal)
+    events = actions.list_events(found_proposal)
+    reviews = evaluate_reviews(found_proposal, events, app.person_tokens, frozenset())
+    assert [person.token for person in reviews.approvers] == ["ana"]
