@@ -15,6 +15,10 @@ from urllib.parse import urljoin
 import httpx2
 import jwt
 import pytest
+from mcp import Client
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthToken
 
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.acceptance.server import ROOT
@@ -169,6 +173,47 @@ def test_client_finds_the_provider_and_gets_a_token(provider: ProviderProcess, s
     tools = {tool["name"] for tool in send(server, reading_token, "tools/list").json()["result"]["tools"]}
     assert "search_docs" in tools
     assert "edit_document" not in tools
+
+
+class MemoryStorage:
+    """The tokens of a client in memory."""
+
+    def __init__(self) -> None:
+        self.tokens: OAuthToken | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> None:
+        return None
+
+    async def set_client_info(self, client_info: object) -> None:
+        """Store nothing: the client is registered already."""
+
+
+@pytest.mark.anyio
+async def test_client_of_the_protocol_authorizes_by_itself(
+    provider: ProviderProcess, server: HttpServer
+) -> None:
+    """Check that the client of the SDK finds the provider by the challenge, and gets a token from it."""
+    url = f"{server.base_url}/mcp"
+    storage = MemoryStorage()
+    authorization = ClientCredentialsOAuthProvider(url, storage, "ci", SECRET, issuer=provider.issuer)
+    async with (
+        httpx2.AsyncClient(auth=authorization, timeout=TIMEOUT_S, trust_env=False) as http_client,
+        Client(streamable_http_client(url, http_client=http_client)) as client,
+    ):
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        result = await client.call_tool("search_docs", {"query": "guide"})
+    assert "search_docs" in tools
+    assert "edit_document" not in tools  # the challenge asks for docs:read only
+    assert not result.is_error
+    assert storage.tokens is not None
+    claims = jwt.decode(storage.tokens.access_token, options={"verify_signature": False})
+    assert claims["aud"] == url
 
 
 def test_tokens_for_others_and_without_scopes_are_refused(
