@@ -1,7 +1,7 @@
 """The records of searches: the time of a report over a million of them, and their cost for searches.
 
 python -m benchmarks.serving.records                      a new database of SQLite
-python -m benchmarks.serving.records --url postgresql://… an empty database of PostgreSQL
+python -m benchmarks.serving.records --url URL         a database that is empty, or was filled before
 python -m benchmarks.serving.records --corpus FOLDER      also the cost, for searches in a folder
 """
 

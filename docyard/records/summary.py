@@ -80,7 +80,7 @@ class Point(NamedTuple):
     empty_searches: int
 
 
-class Latency(NamedTuple):
+class Percentiles(NamedTuple):
     """The times below which 50, 95 and 99 % of the searches took; None without searches.
 
     A time is the bound of a bucket. `NO_BOUND_MS` means that it is above the largest bound.
@@ -98,7 +98,7 @@ class Share(NamedTuple):
     name: str | None
     searches: int
     empty_searches: int
-    latency: Latency
+    latency: Percentiles
 
 
 class TermCount(NamedTuple):
@@ -248,7 +248,7 @@ def _build_share(id: str, name: str | None, buckets: Sequence[Any]) -> Share:
         name,
         sum(counts.values()),
         sum(int(empty) for _, _, empty in buckets),
-        Latency(*(find_percentile(counts, share) for share in (0.5, 0.95, 0.99))),
+        Percentiles(*(find_percentile(counts, share) for share in (0.5, 0.95, 0.99))),
     )
 
 
@@ -279,29 +279,27 @@ def read_top_terms(
     limit: int = TOP_TERMS,
 ) -> list[TermCount]:
     """Return the most frequent terms of a kind in a period."""
-    day_condition = and_(
+    condition = and_(
         TERM_COUNTS.c.organization_id == organization_id,
         TERM_COUNTS.c.kind == kind,
-        TERM_COUNTS.c.day >= period.start_ms,
-        TERM_COUNTS.c.day < period.end_ms,
         *([TERM_COUNTS.c.namespace_id == namespace_id] if namespace_id is not None else ()),
     )
     counts = None
     days = range(period.start_ms, period.end_ms, DAY_MS)
-    if period.end_ms - period.start_ms > _SHORT_PERIOD_DAYS * DAY_MS:
+    if len(days) > _SHORT_PERIOD_DAYS:
         total_condition = and_(
             TERM_TOTALS.c.organization_id == organization_id,
             TERM_TOTALS.c.kind == kind,
             *([TERM_TOTALS.c.namespace_id == namespace_id] if namespace_id is not None else ()),
         )
         counts = _count_candidates(
-            connection, and_(day_condition, TERM_COUNTS.c.day.in_(days)), total_condition, limit
+            connection, and_(condition, TERM_COUNTS.c.day.in_(days)), total_condition, limit
         )
     if counts is None:
         count = func.sum(TERM_COUNTS.c.searches)
         rows = connection.execute(
             select(TERM_COUNTS.c.namespace_id, TERM_COUNTS.c.digest, count)
-            .where(day_condition)
+            .where(condition, TERM_COUNTS.c.day >= period.start_ms, TERM_COUNTS.c.day < period.end_ms)
             .group_by(TERM_COUNTS.c.namespace_id, TERM_COUNTS.c.digest)
             .order_by(count.desc(), TERM_COUNTS.c.digest, TERM_COUNTS.c.namespace_id)
             .limit(limit)
@@ -317,7 +315,7 @@ def read_top_terms(
 
 def _count_candidates(
     connection: Connection,
-    day_condition: ColumnElement[bool],
+    condition: ColumnElement[bool],
     total_condition: ColumnElement[bool],
     limit: int,
 ) -> dict[tuple[str, str], int] | None:
@@ -337,7 +335,7 @@ def _count_candidates(
         ).all()
         rows = connection.execute(
             select(TERM_COUNTS.c.namespace_id, TERM_COUNTS.c.digest, func.sum(TERM_COUNTS.c.searches))
-            .where(day_condition, TERM_COUNTS.c.digest.in_({row.digest for row in candidates}))
+            .where(condition, TERM_COUNTS.c.digest.in_({row.digest for row in candidates}))
             .group_by(TERM_COUNTS.c.namespace_id, TERM_COUNTS.c.digest)
         )
         counts |= {(row[0], row[1]): int(row[2]) for row in rows}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_REPORT_CHARACTERS = 2_000
 
 
-class ReportProblemArguments(Arguments):
+class ReaderReportArguments(Arguments):
     """The input of report_problem."""
 
     address: str = Field(description="Address of the document or section, from a search result")
@@ -47,7 +47,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
-    request = read_arguments(ReportProblemArguments, arguments)
+    request = read_arguments(ReaderReportArguments, arguments)
     assert context.receive_report is not None, "the tool is offered with a receiver"
     problem = _check_text("problem", request.problem)
     suggestion = _check_text("suggestion", request.suggestion or "")
@@ -89,7 +89,7 @@ TOOL = Tool(
     title="Report a problem",
     toolset="retrieval",
     description="Report a wrong or unclear text to the owners of the documentation",
-    arguments=ReportProblemArguments,
+    arguments=ReaderReportArguments,
     run=_run,
     usage=_usage,
     example=_example,

@@ -86,7 +86,7 @@ def test_command_exports_an_organization(
     assert result.output == "client:robot is recorded again.\n"
 
 
-def test_missing_library_for_parquet_says_what_to_install(
+def test_missing_library_for_parquet_names_the_package(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)

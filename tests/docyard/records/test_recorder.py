@@ -85,7 +85,7 @@ def test_mode_off_stores_nothing(
     assert recorder.numbers == (0, 0, 0, False)
 
 
-def test_embedding_is_stored_only_when_asked_for(
+def test_embedding_is_stored_only_if_the_settings_store_it(
     database: Database, target: RecordTarget, build_recorder: BuildRecorder
 ) -> None:
     for store in (False, True):

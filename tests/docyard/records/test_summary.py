@@ -15,7 +15,7 @@ from docyard.records.counts import DAY_MS, MISSING, NO_BOUND_MS, QUESTION, UNANS
 from docyard.records.recorder import Recorder
 from docyard.records.rows import RecordTarget
 from docyard.records.summary import (
-    Latency,
+    Percentiles,
     OrganizationNotFound,
     build_period,
     find_organization,
@@ -117,7 +117,7 @@ def test_percentile_is_the_bound_of_its_bucket() -> None:
     counts = {5: 90, 20: 9, NO_BOUND_MS: 1}
     assert [find_percentile(counts, share) for share in (0.5, 0.95, 0.99, 1)] == [5, 20, 20, NO_BOUND_MS]
     assert find_percentile({}, 0.5) is None
-    assert [format_latency(bound) for bound in Latency(None, 1_000, NO_BOUND_MS)] == [
+    assert [format_latency(bound) for bound in Percentiles(None, 1_000, NO_BOUND_MS)] == [
         "none",
         "< 1,000 ms",
         "10 s or more",

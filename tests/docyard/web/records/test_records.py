@@ -71,11 +71,11 @@ def test_administrator_of_one_organization_cannot_select_another(open_pages: Ope
     assert "of globex alone" in operator.get("/records?organization=globex").text
 
 
-def test_page_without_searches_says_so(open_pages: OpenPages, target: RecordTarget) -> None:
+def test_page_without_searches_has_a_notice(open_pages: OpenPages, target: RecordTarget) -> None:
     assert "No searches in this period" in open_pages(mode="off").get("/records").text
 
 
-def test_mode_hash_says_why_words_are_not_shown(
+def test_mode_hash_explains_missing_words(
     open_pages: OpenPages, target: RecordTarget, build_recorder: Callable[..., Recorder]
 ) -> None:
     recorder = build_recorder(mode="hash")
