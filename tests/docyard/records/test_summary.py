@@ -15,8 +15,8 @@ from docyard.records.counts import DAY_MS, MISSING, NO_BOUND_MS, QUESTION, UNANS
 from docyard.records.recorder import Recorder
 from docyard.records.rows import RecordTarget
 from docyard.records.summary import (
-    Percentiles,
     OrganizationNotFound,
+    Percentiles,
     build_period,
     find_organization,
     find_percentile,
