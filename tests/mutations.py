@@ -750,6 +750,48 @@ MUTATIONS = (
         "        if page is None:\n            raise HTTPException(403)",
         ("tests/docyard/web/administration/test_administration_pages.py",),
     ),
+    Mutation(
+        "a call that exceeds a limit is refused",
+        "docyard/limits/buckets.py",
+        "            if empty:\n                return max(",
+        "            if empty and not charges:\n                return max(",
+        ("tests/docyard/limits",),
+    ),
+    Mutation(
+        "a refused call takes no tokens and is not in flight",
+        "docyard/limits/limiter.py",
+        "        self._running.finish(caps)\n        limit = ",
+        "        limit = ",
+        ("tests/docyard/limits",),
+    ),
+    Mutation(
+        "a header of a client does not choose its address",
+        "docyard/http/client_address.py",
+        "        if not self._is_trusted(address):\n",
+        "        if not address:\n",
+        ("tests/docyard/http/test_operations.py",),
+    ),
+    Mutation(
+        "metrics are for operators",
+        "docyard/http/health.py",
+        "if metrics is None or not is_operator(_get_caller(request)):",
+        "if metrics is None:",
+        ("tests/docyard/http/test_operations.py",),
+    ),
+    Mutation(
+        "logs have no content",
+        "docyard/telemetry/logs.py",
+        "return value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) else _HIDDEN",
+        "return value",
+        ("tests/docyard/telemetry/test_logs.py",),
+    ),
+    Mutation(
+        "secrets in the file of settings are refused",
+        "docyard/settings/file.py",
+        "if field.is_secret or (isinstance(value, str) and mask_password(value) != value):",
+        "if not field.location:",
+        ("tests/docyard/settings",),
+    ),
 )
 
 
