@@ -41,6 +41,7 @@ from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity
 from docyard.mcp_server.http import serve_http
 from docyard.sessions.memory import MemorySessions
+from docyard.telemetry.logs import StateText
 from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
 from docyard.web.site import Site
@@ -496,7 +497,7 @@ def print_url(url: str) -> None:
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
     except OSError as error:
-        log.warning("the URL cannot be printed: %s", error.strerror)
+        log.warning("the URL cannot be printed: %s", StateText(error.strerror))
 
 
 def _check_math() -> None:

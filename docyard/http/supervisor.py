@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
+from docyard.telemetry.logs import StateText
 from docyard.terminal.exits import CommandError, Exit
 from workspace.child_processes import configure_child, start_process
 
@@ -170,7 +171,7 @@ class Supervisor:
             start_process(process)
         except OSError as error:
             receiver.close()
-            log.error("worker %s cannot be started: %s", number, error.strerror)
+            log.error("worker %s cannot be started: %s", number, StateText(error.strerror))
             self._schedule_restart(number, 0.0)
             return
         finally:
