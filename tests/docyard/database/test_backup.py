@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
+import subprocess
 import threading
 from pathlib import Path
 
@@ -11,9 +14,11 @@ from sqlalchemy import func, insert, select
 
 from docyard.database.database import Database, open_database
 from docyard.database.errors import CannotCopyDatabase
-from docyard.database.schema import check_schema
+from docyard.database.schema import check_schema, upgrade_schema
 from docyard.database.tables import ORGANIZATIONS
 from tests.databases import database, database_url, postgres  # noqa: F401
+from tests.postgres_server import PostgresServer, find_wheel_binaries
+from tests.stdio_client import ROOT
 
 
 def add_organization(target: Database, name: str) -> None:
@@ -65,3 +70,36 @@ def test_copy_never_replaces_a_file(database: Database, tmp_path: Path) -> None:
     assert (tmp_path / "copy.sqlite").read_text() == "precious"
     with pytest.raises(CannotCopyDatabase):
         database.copy_to(tmp_path / "missing" / "copy.sqlite")
+
+
+@pytest.mark.process
+def test_commands_of_the_page_back_up_and_restore_postgresql(
+    postgres: PostgresServer,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
+    [dump] = re.findall(r"^`(pg_dump .*\$URL\")`", page, re.MULTILINE)
+    [restore] = re.findall(r"`(pg_restore [^`]*)`", page)
+
+    def run(command: str, url: str) -> None:
+        variables = {
+            "PATH": f"{find_wheel_binaries()}{os.pathsep}{os.environ['PATH']}",
+            "BACKUPS": str(tmp_path),
+            "URL": url,
+        }
+        process = subprocess.run(["sh", "-euc", command], env=variables, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
+
+    old_url, new_url = postgres.create_database(), postgres.create_database()
+    old = open_database(old_url, tmp_path)
+    upgrade_schema(old)
+    add_organization(old, "acme")
+    old.close()
+    run(dump, old_url)
+    for _ in range(2):  # into an empty database, and over an existing one
+        run(restore, new_url)
+        restored = open_database(new_url, tmp_path)
+        check_schema(restored)
+        assert count_organizations(restored) == 1
+        add_organization(restored, "later")
+        restored.close()
