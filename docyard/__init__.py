@@ -22,6 +22,7 @@ organizations/     organizations, their servers and namespaces
 proposals/         the data of proposals that both commands and pages show
 records/           the records of searches and calls
 service.py         the content that a server offers, over stdio or HTTP
+sessions/          the sessions of browsers
 settings/          the configuration of a server: a file and the environment
 sources/           a server of many documentation sources
 startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages

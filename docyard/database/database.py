@@ -171,12 +171,17 @@ def translate_errors() -> Iterator[None]:
         ) from error
     except DBAPIError as error:
         code = _read_error_code(error)
-        if isinstance(error, OperationalError | InterfaceError) or code.startswith(_DAMAGE_CODES):
+        if (
+            isinstance(error, OperationalError | InterfaceError)
+            or code.startswith(_DAMAGE_CODES)
+            or code == _UNDEFINED_TABLE
+        ):
             raise _describe_failure(error, code) from error
         raise
 
 
 _DAMAGE_CODES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_UNDEFINED_TABLE = "42P01"  # of PostgreSQL
 
 
 def _read_error_code(error: DBAPIError) -> str:
@@ -201,6 +206,13 @@ def _describe_failure(error: DBAPIError, code: str) -> DatabaseUnavailable:
     if code.startswith(_DAMAGE_CODES):
         return DatabaseUnavailable(
             "damaged", "the file of the database is damaged", "Restore the database from its backup."
+        )
+    # The server has started before its database, and creates or checks the tables when it first reads them.
+    if code == _UNDEFINED_TABLE or (code == "SQLITE_ERROR" and "no such table" in str(error.orig)):
+        return DatabaseUnavailable(
+            "schema",
+            "the database lacks the tables of this version",
+            "Try again in a moment; the log of the server has the details.",
         )
     # PostgreSQL's texts name hosts and users.
     reason = f" ({error.orig})" if code.startswith("SQLITE") else ""

@@ -14,7 +14,10 @@ class InvalidDatabaseURL(WorkspaceError):
 
 
 class DatabaseUnavailable(WorkspaceError):
-    """The database cannot be used now. `reason` is one of down, locked, full, read-only, damaged."""
+    """The database cannot be used now.
+
+    `reason` is one of down, locked, full, read-only, damaged, and schema for a missing table.
+    """
 
     code: ClassVar[str] = "DATABASE_UNAVAILABLE"
 

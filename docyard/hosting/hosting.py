@@ -30,6 +30,7 @@ from index.sources.sources import SourceFolders, Sources
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from tools.records.problem_reports import ReceiveReport
 from tools.retrieval.dispatcher import SourcesDispatcher
+from workspace.errors import WorkspaceError
 
 log = logging.getLogger("docyard")
 
@@ -83,7 +84,7 @@ class Hosting:
         self._embedding = embedding
         self._directory = EMPTY_DIRECTORY
         self._sources: Mapping[str, Sources] = {}
-        self._failure: DatabaseUnavailable | None = None
+        self._failure: WorkspaceError | None = None
         self.on_change: Callable[[frozenset[str]], object] = lambda organization_ids: None
 
     @property
@@ -92,7 +93,7 @@ class Hosting:
         return self._directory
 
     @property
-    def failure(self) -> DatabaseUnavailable | None:
+    def failure(self) -> WorkspaceError | None:
         """The reason why the database could not be read at the last attempt; None if it was read."""
         return self._failure
 
@@ -111,15 +112,18 @@ class Hosting:
             if read_directory_version(self._database) != self._directory.version:
                 self._apply(read_directory(self._database))
         except DatabaseUnavailable as error:
-            if self._failure is None:
-                log.warning(
-                    "the organizations cannot be read: %s", StateText(f"{error.message}. {error.fix}")
-                )
-            self._failure = error
+            self.report_failure(error)
             return
         if self._failure is not None:
             log.warning("the organizations can be read again")
             self._failure = None
+
+    def report_failure(self, error: WorkspaceError) -> None:
+        """Store the reason why the database cannot be read, and log it once until the reason changes."""
+        if self._failure is None or self._failure.message != error.message:
+            reason = StateText(f"{error.message}. {error.fix}")
+            log.warning("the organizations cannot be read: %s", reason)
+        self._failure = error
 
     def find_view(self, organization: str, server: str, principal: Principal | None) -> View | None:
         """Return the view that a caller has of a server; None if it does not exist for this caller."""

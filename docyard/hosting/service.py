@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,10 +12,7 @@ from docyard.database.schema import SchemaMismatch, check_schema
 from docyard.hosting.hosting import Hosting, HostingFolders
 from docyard.settings.file import ServerSettings
 from docyard.sources.follower import Follower
-from docyard.telemetry.logs import StateText
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
-
-log = logging.getLogger("docyard")
 
 RELOAD_INTERVAL_S = 1.0
 """The time between two looks for changes of the database."""
@@ -58,11 +54,11 @@ class OrganizationsService:
         self._follower.start()
 
     def _reload(self) -> None:
-        """Read the organizations if they have changed. The state of the database is logged by `Hosting`."""
+        """Read the organizations if they have changed. `Hosting` logs the state of the database."""
         try:
             self._check_schema()
         except SchemaMismatch as error:  # the database was unavailable at the start
-            log.error("the organizations cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
+            self.hosting.report_failure(error)
             return
         self.hosting.reload()
 

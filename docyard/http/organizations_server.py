@@ -260,14 +260,20 @@ def _describe_parts(service: OrganizationsService) -> Mapping[str, Callable[[], 
 
     def describe_database() -> PartState:
         failure = hosting.failure
-        details = {"available": failure is None} | ({} if failure is None else {"reason": failure.message})
+        is_available = failure is None and hosting.is_ready
+        details = {"available": is_available} | ({} if failure is None else {"reason": failure.message})
         # Without the database, the organizations that were read before are served.
-        return PartState(failure is None, not hosting.is_ready, details)
+        return PartState(is_available, not hosting.is_ready, details)
 
     def describe_namespaces() -> PartState:
         failures = [source for source in hosting if source.failure is not None]
+        slugs = {entry.id: entry.slug for entry in hosting.directory.organizations.values()}
         details = [
-            {"organization": source.organization, "name": source.name, "reason": source.failure.reason}
+            {
+                "organization": slugs.get(source.organization, source.organization),
+                "name": source.name,
+                "reason": source.failure.reason,
+            }
             for source in failures
             if source.failure is not None
         ]

@@ -17,7 +17,7 @@ MAX_SESSIONS = 1_000
 
 
 @dataclass(slots=True)
-class _KeptSession:
+class _TimedSession:
     """A session, and the seconds of a monotonic clock at which it was started and used last."""
 
     session: Session
@@ -34,13 +34,13 @@ class MemorySessions:
         self._clock = clock
         self._max_sessions = max_sessions
         self._key = secrets.token_bytes(RANDOM_BYTES)
-        self._sessions: OrderedDict[bytes, _KeptSession] = OrderedDict()
+        self._sessions: OrderedDict[bytes, _TimedSession] = OrderedDict()
 
     async def start(self, owner: Authenticated) -> str:
         """Start a session; return the value of its cookie."""
         value, now = create_value(), self._clock()
         digest = digest_value(value)
-        self._sessions[digest] = _KeptSession(Session(owner, self.compute_csrf_token(digest)), now, now)
+        self._sessions[digest] = _TimedSession(Session(owner, self.compute_csrf_token(digest)), now, now)
         while len(self._sessions) > self._max_sessions:
             self._sessions.popitem(last=False)
         return value
@@ -48,16 +48,16 @@ class MemorySessions:
     async def find(self, value: str) -> Session | None:
         """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
         digest = digest_value(value)
-        kept = self._sessions.get(digest)
-        if kept is None:
+        timed = self._sessions.get(digest)
+        if timed is None:
             return None
         now = self._clock()
-        if has_ended(now, kept.started_at, kept.last_used_at):
+        if has_ended(now, timed.started_at, timed.last_used_at):
             del self._sessions[digest]
             return None
-        kept.last_used_at = now
+        timed.last_used_at = now
         self._sessions.move_to_end(digest)
-        return kept.session
+        return timed.session
 
     async def end(self, value: str) -> None:
         """End a session, if it exists."""
