@@ -16,6 +16,7 @@ from docyard.database.tables import SEARCH_QUERIES
 from tests.acceptance.organizations.servers import Site, wait_until
 from tests.acceptance.server import run_docyard
 from tests.databases import postgres  # noqa: F401
+from tests.docyard.http.test_supervisor import list_workers
 from tests.postgres_server import PostgresServer
 
 UNKNOWN_TOKEN = "docyard_at_" + "0" * 48
@@ -143,10 +144,12 @@ def test_full_database_stops_only_records(tmp_path: Path) -> None:
         wait_until(lambda: count_recorded_searches(site) == 1, "the first record")
         # The write-ahead log can grow no more, as on a full disk.
         size = (tmp_path / "server.sqlite-wal").stat().st_size
-        old_limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, old_limits[1]))
+        [process] = list_workers(server)
+        old_limits = resource.prlimit(process, resource.RLIMIT_FSIZE)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (size, old_limits[1]))
         count = 1
         while "searches are not recorded" not in server.read_log():
+            assert count < 200
             assert server.search().read_result()["sources"]
             count += 1
             time.sleep(0.1)
@@ -155,7 +158,7 @@ def test_full_database_stops_only_records(tmp_path: Path) -> None:
         reply = server.request("POST", "/login", f"token={site.token}", login)
         assert (reply.status, "retry-after" in reply.headers) == (503, True)
         assert server.search().read_result()["sources"]
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, old_limits)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, old_limits)
         wait_until(lambda: count_recorded_searches(site) == count + 1, "all records")
         assert server.request("POST", "/login", f"token={site.token}", login).status == 303
         log = server.read_log()
