@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
+from starlette.types import Message, Receive, Scope, Send
 
 from docyard import __version__
 from docyard.hosting.hosting import Hosting, View, ViewKey
@@ -93,16 +94,17 @@ class Endpoints:
         while self._running:
             self._running.popitem()[1].begin_end()
 
-    @asynccontextmanager
-    async def use(self, view: View) -> AsyncIterator[Endpoint | None]:
-        """Yield the endpoint of a view for one request; None if the view has changed in the meantime."""
+    async def serve(self, view: View, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer a request for a view; return False, without a response, if the view has changed."""
         running = await self._find_or_start(view)
         if running is None:
-            yield None
-            return
+            return False
         running.request_count += 1
         try:
-            yield running.endpoint
+            if scope["method"] != "GET":
+                await running.endpoint(scope, receive, send)
+                return True
+            return await _serve_stream(running, scope, receive, send)
         finally:
             running.request_count -= 1
             if running.request_count == 0 and running.end_event.is_set():
@@ -154,3 +156,30 @@ class Endpoints:
             if running.view.organization.id in organization_ids:
                 del self._running[key]
                 running.begin_end()
+
+
+async def _serve_stream(running: _RunningEndpoint, scope: Scope, receive: Receive, send: Send) -> bool:
+    """Serve a stream without messages, which ends with its endpoint; return False if no response was sent.
+
+    Clients of earlier protocol versions open such a stream, and would wait for its end.
+    """
+    has_response = is_open = False
+
+    async def send_and_record(message: Message) -> None:
+        nonlocal has_response, is_open
+        has_response = True
+        is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+        await send(message)
+
+    async with anyio.create_task_group() as tasks:
+
+        async def end_with_endpoint() -> None:
+            await running.end_event.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(end_with_endpoint)
+        await running.endpoint(scope, receive, send_and_record)
+        tasks.cancel_scope.cancel()
+    if is_open:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    return has_response

@@ -43,10 +43,8 @@ class OrganizationsEndpoint:
             view = self._find_view(scope)
             if view is None:
                 break
-            async with self._endpoints.use(view) as endpoint:
-                if endpoint is not None:
-                    await endpoint(scope, receive, send)
-                    return
+            if await self._endpoints.serve(view, scope, receive, send):
+                return
         await self._refuse(scope)(scope, receive, send)
 
     def _find_view(self, scope: Scope) -> View | None:
