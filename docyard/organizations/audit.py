@@ -8,7 +8,7 @@ access to the database, are found by comparing an entry with an earlier copy of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, false, insert, select, update
@@ -92,6 +92,17 @@ def append_audit_entry(
     entry = AuditEntry(**fields, hash=_compute_hash("" if last is None else last.hash, fields))
     connection.execute(insert(AUDIT_LOG).values(entry._asdict()))
     return entry
+
+
+def build_audit_recorder(
+    principal: str, action: str, object: str, organization: str | None
+) -> Callable[[Connection], None]:
+    """Return the function that appends an entry in the transaction of a connection."""
+
+    def record(connection: Connection) -> None:
+        append_audit_entry(connection, principal, action, object, organization=organization)
+
+    return record
 
 
 def list_audit_entries(

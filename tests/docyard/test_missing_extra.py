@@ -47,7 +47,7 @@ def run_without_extra(folder: Path, *arguments: str) -> subprocess.CompletedProc
         "config show --config server.toml",
     ],
 )
-def test_command_that_needs_the_extra_says_what_to_install(tmp_path: Path, command: str) -> None:
+def test_command_that_needs_the_extra_returns_an_error_with_fix(tmp_path: Path, command: str) -> None:
     (tmp_path / "server.toml").write_text("")
     (tmp_path / "sources.toml").write_text('[sources.a]\nrepo = "a"\n[analytics]\ndatabase = "x.sqlite"\n')
     done = run_without_extra(tmp_path, *command.split())

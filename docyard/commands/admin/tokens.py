@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +15,6 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from docyard.identity.access_tokens import AccessToken
 
 _OPERATOR_NAME = "-"
@@ -75,7 +73,7 @@ def add(
             all_scopes,
             groups,
             None if expires_at is None else expires_at * 1_000,
-            record=lambda connection: _append_entry(connection, "add_access_token", slug, name),
+            record=_build_record("add_access_token", slug, name),
         )
     if as_json:
         data = {
@@ -90,8 +88,7 @@ def add(
         return Exit.DONE
     expiry = f" It expires at {token_options.format_time(expires_at)} UTC." if expires_at is not None else ""
     click.echo(secret)
-    click.echo("")
-    click.echo(f"The secret is not shown again: store it where only its user can read it.{expiry}")
+    click.echo(f"The secret is not shown again: store it where only its user can read it.{expiry}", err=True)
     return Exit.DONE
 
 
@@ -153,7 +150,7 @@ def revoke(organization: str, name: str, config: Path | None, as_json: bool) -> 
         AccessTokens(database).revoke(
             slug,
             name,
-            record=lambda connection: _append_entry(connection, "revoke_access_token", slug, name),
+            record=_build_record("revoke_access_token", slug, name),
         )
     if as_json:
         console.print_json({"organization": slug, "name": name, "revoked": True})
@@ -162,11 +159,11 @@ def revoke(organization: str, name: str, config: Path | None, as_json: bool) -> 
     return Exit.DONE
 
 
-def _append_entry(connection: Connection, action: str, organization: str | None, name: str) -> None:
-    """Append an entry to the audit log, in the transaction of the change."""
-    from docyard.organizations.audit import append_audit_entry
+def _build_record(action: str, organization: str | None, name: str) -> Any:
+    """Return the function that appends an entry to the audit log, in the transaction of a change."""
+    from docyard.organizations.audit import build_audit_recorder
 
-    append_audit_entry(connection, _OPERATOR_PRINCIPAL, action, name, organization=organization)
+    return build_audit_recorder(_OPERATOR_PRINCIPAL, action, name, organization)
 
 
 def _parse_organization(text: str) -> str | None:

@@ -31,6 +31,7 @@ def list_all_commands() -> Iterator[tuple[str, click.Command]]:
 
 ALL_COMMANDS = dict(list_all_commands())
 COMMANDS_WITHOUT_REPOSITORY_OPTION = (
+    "config",
     "demo",
     "completion",
     "index",

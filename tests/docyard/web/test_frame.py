@@ -61,7 +61,14 @@ def test_page_is_valid_html(server: PageServer, url: str) -> None:
 def test_login_page_is_valid_html(is_token_wrong: bool) -> None:
     html = render_template(
         "login.html",
-        {"is_token_wrong": is_token_wrong, "is_signed_in": is_token_wrong, "redirect_path": '/"><script>'},
+        {
+            "is_token_wrong": is_token_wrong,
+            "is_signed_in": is_token_wrong,
+            "redirect_path": '/"><script>',
+            "provider_host": "login.example.org" if is_token_wrong else None,
+            "provider_url": '/login/provider?after="><script>',
+            "failure": "<script>It failed." if is_token_wrong else "",
+        },
     )
     _check_html(html)
     assert "<script>" not in html
