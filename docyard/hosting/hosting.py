@@ -135,6 +135,11 @@ class Hosting:
         found = self._directory.find_host(host)
         return _build_view(*found, principal) if found is not None else None
 
+    def list_views(self, principal: Principal | None) -> list[View]:
+        """Return the views that a caller has of all servers."""
+        views = (_build_view(organization, server, principal) for organization, server in self._directory)
+        return [view for view in views if view is not None]
+
     def build_dispatcher(
         self,
         view: View,

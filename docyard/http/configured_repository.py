@@ -70,7 +70,11 @@ class ConfiguredRepository:
             return []
         propose = None if site is None or site.read_only else build_document_proposer(site)
         access = RecordsAccess(
-            self._database, self.settings.records.mode, partial(_list_organization_ids, self), propose
+            self._database,
+            self.settings.records.mode,
+            partial(_list_organization_ids, self),
+            propose,
+            (("Library", "/"), ("Tasks", "/tasks"), ("Proposals", "/proposals"), ("Records", "/records")),
         )
         return build_records_routes(access)
 

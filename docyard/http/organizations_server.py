@@ -21,7 +21,7 @@ from docyard.http.challenges import Challenges
 from docyard.http.configuration import build_configured_settings
 from docyard.http.endpoints import BuildObserver, BuildReceiver, Endpoints
 from docyard.http.health import PartState
-from docyard.http.host_origin import HostOriginMiddleware
+from docyard.http.host_origin import HostOriginMiddleware, is_forwarded_https
 from docyard.http.login import build_login_routes
 from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
@@ -47,6 +47,7 @@ from docyard.web.administration.routes import build_administration_routes
 from docyard.web.headers import SafeHeaders
 from docyard.web.records.records import RecordsAccess
 from docyard.web.records.routes import build_records_routes
+from docyard.web.servers import ListedServer, Pages, ServersAccess, build_servers_routes
 from docyard.web.templates import serve_static_file
 
 if TYPE_CHECKING:
@@ -129,6 +130,9 @@ def build_organizations_app(
             Route(MCP_PATH, mcp_endpoint),
             Route(SERVER_PATH, mcp_endpoint),
             Route("/static/{name}", serve_static_file),
+            *build_servers_routes(
+                ServersAccess(partial(_list_servers, hosting, identity), partial(_list_pages, hosting))
+            ),
             *build_login_routes(authentication),
             *operations.build_routes(),
             *build_administration_routes(
@@ -136,13 +140,15 @@ def build_organizations_app(
                     service.database,
                     Places(service.folder, operator.roots, operator.url_hosts),
                     partial(_find_administrator, hosting),
+                    _ADMINISTRATOR_PAGES,
                 )
             ),
             *build_records_routes(
                 RecordsAccess(
                     service.database,
                     service.settings.records.mode,
-                    partial(_list_administered_ids, service.hosting),
+                    partial(_list_administered_ids, hosting),
+                    pages=_ADMINISTRATOR_PAGES,
                 )
             ),
         ]
@@ -153,6 +159,31 @@ def build_organizations_app(
     shutdown = ShutdownMiddleware(app, [endpoints.close])
     inner_app.state.stop_event = shutdown.stop_event
     return shutdown
+
+
+_READER_PAGES: Pages = (("Servers", "/"),)
+_ADMINISTRATOR_PAGES: Pages = (*_READER_PAGES, ("Records", "/records"), ("Administration", "/admin"))
+
+
+def _list_pages(hosting: Hosting, caller: Caller) -> Pages:
+    """Return the main pages that a caller can open."""
+    organizations = select_administered(hosting.directory, caller.principal)
+    administers = organizations is None or bool(organizations)
+    return _ADMINISTRATOR_PAGES if administers else _READER_PAGES
+
+
+def _list_servers(hosting: Hosting, identity: Identity, request: Request) -> list[ListedServer]:
+    """Return the servers that the sender of a request may read."""
+    scheme = "https" if is_forwarded_https(request.scope) else request.url.scheme
+    base_url = identity.base_url or f"{scheme}://{request.url.netloc}"
+    listed_servers = []
+    for view in hosting.list_views(request.state.caller.principal):
+        organization, server = view.organization, view.server
+        path = SERVER_PATH.format(organization=organization.slug, server=server.slug)
+        title = f"{organization.name or organization.slug}: {server.name or server.slug}"
+        namespaces = [(name, organization.namespaces[name].description) for name in sorted(view.namespaces)]
+        listed_servers.append(ListedServer(title, base_url + path, namespaces))
+    return listed_servers
 
 
 def _find_required_scope(scope: Scope) -> str | None:

@@ -16,6 +16,7 @@ planning/        the pages of tasks, drift and traces
 proposals/       the pages of proposals
 records/         the pages of recorded searches, and of reports of readers
 routes.py        the routes of all pages
+servers.py      the first page of a server of organizations
 site.py          the pages of one server, and their shared state
 summaries.py     summaries of documents, and the last change of each
 templates.py     the boundary module of Jinja2

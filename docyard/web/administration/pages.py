@@ -36,6 +36,7 @@ from docyard.web.administration.object_forms import (
     parse_key,
 )
 from docyard.web.errors import get_status
+from docyard.web.servers import Pages
 from docyard.web.templates import render_template
 from workspace.errors import WorkspaceError
 
@@ -52,12 +53,13 @@ class AdministrationAccess(NamedTuple):
     """The database, the places that administrators may name, and the administrator that a caller is.
 
     `find_administrator` is called with the slug of the requested organization, which can be empty. It returns
-    None for a caller who administers nothing.
+    None for a caller who administers nothing. `pages` are the main pages of the server.
     """
 
     database: Database
     places: Places
     find_administrator: Callable[[Caller, str], Administrator | None]
+    pages: Pages = (("Administration", PAGE_PATH),)
 
 
 class AdministrationPage:
@@ -220,6 +222,8 @@ class AdministrationPage:
             "object_url": format_object_url,
             "object_title": format_title,
             "page_path": PAGE_PATH,
+            "pages": self._access.pages,
+            "has_sign_in": False,
             "settings_part": SETTINGS_PART,
             **values,
         }

@@ -29,6 +29,7 @@ from docyard.records.summary import (
 from docyard.web.errors import get_status
 from docyard.web.records.charts import Chart, ChartValue, build_chart
 from docyard.web.records.proposals import MissingDocument, ProposeDocument
+from docyard.web.servers import Pages
 from docyard.web.templates import render_template
 from workspace.errors import WorkspaceError
 
@@ -47,12 +48,14 @@ class RecordsAccess(NamedTuple):
 
     `list_organization_ids` returns the ids of the organizations whose records a caller may see; None is all.
     `propose_document` opens proposals in the repository of this server; None if the server cannot write.
+    `pages` are the main pages of the server.
     """
 
     database: Database
     mode: str
     list_organization_ids: Callable[[Caller], Collection[str] | None]
     propose_document: ProposeDocument | None = None
+    pages: Pages = (("Records", PAGE_PATH),)
 
 
 class NotWritable(WorkspaceError):
@@ -87,9 +90,9 @@ def render_records_page(access: RecordsAccess, caller: Caller, query: Mapping[st
             )
             reports = list_reports(connection, organization.id, limit=_SHOWN_REPORTS)
     except DatabaseUnavailable as error:
-        return render_records_error(caller, error, 503)
+        return render_records_error(access, caller, error, 503)
     values: dict[str, Any] = {
-        "caller": caller,
+        **_build_frame(access, caller),
         "error": None,
         "organizations": organizations,
         "organization": organization,
@@ -138,9 +141,9 @@ def propose_missing_document(access: RecordsAccess, caller: Caller, fields: Mapp
             raise NotWritable("you may not write to this repository", fix="Ask a person who may write to it.")
         return RedirectResponse(access.propose_document(caller, missing_document), 303)
     except DatabaseUnavailable as error:
-        return render_records_error(caller, error, 503)
+        return render_records_error(access, caller, error, 503)
     except WorkspaceError as error:
-        return render_records_error(caller, error)
+        return render_records_error(access, caller, error)
 
 
 def _build_refusal(missing_document: MissingDocument, settings: Mapping[str, Any]) -> NotWritable:
@@ -171,17 +174,24 @@ def resolve_reader_report(
             organization = _select_organization(organizations, fields.get("organization"))
             resolve_report(connection, id, organization.id)
     except DatabaseUnavailable as error:
-        return render_records_error(caller, error, 503)
+        return render_records_error(access, caller, error, 503)
     except WorkspaceError as error:
-        return render_records_error(caller, error)
+        return render_records_error(access, caller, error)
     return RedirectResponse(f"{PAGE_PATH}?{urlencode({'organization': organization.slug})}", 303)
 
 
-def render_records_error(caller: Caller, error: WorkspaceError, status: int | None = None) -> Response:
+def render_records_error(
+    access: RecordsAccess, caller: Caller, error: WorkspaceError, status: int | None = None
+) -> Response:
     """Return the page of an error."""
-    values = {"caller": caller, "error": error}
+    values = {**_build_frame(access, caller), "error": error}
     html = render_template("records.html", values).encode("utf-8", "replace")
     return HTMLResponse(html, status or get_status(error))
+
+
+def _build_frame(access: RecordsAccess, caller: Caller) -> dict[str, Any]:
+    """Return the values of the frame of the page."""
+    return {"caller": caller, "pages": access.pages, "page_path": PAGE_PATH, "has_sign_in": False}
 
 
 def _list_visible_organizations(

@@ -60,7 +60,7 @@ def _build_form_endpoint(access: RecordsAccess, handle: Callable[[Request, Any],
         try:
             fields = await read_fields(request)
         except FormRefused as error:
-            return await run_in_thread(partial(render_records_error, request.state.caller, error))
+            return await run_in_thread(partial(render_records_error, access, request.state.caller, error))
         return await run_in_thread(partial(handle, request, fields))
 
     return endpoint
