@@ -162,6 +162,7 @@ SESSIONS = Table(
     Column("organization", Text),
     Column("group_names", JSON, nullable=False),
     Column("scopes", JSON, nullable=False),
+    Column("is_operator", Boolean, nullable=False, default=False),
     # That of the access token; empty for a user of an identity provider.
     Column("token_digest", Text, nullable=False),
     Column("expires_at", BigInteger),

@@ -109,20 +109,25 @@ class Users:
             if owner is not None:
                 allowed_scopes |= principal.scopes & owner.scopes
             principal = principal._replace(scopes=allowed_scopes)
-        is_granted = self._rules is not None or bool(self._operator_groups & principal.groups)
-        principal = principal._replace(is_operator=is_granted and ADMIN_SCOPE in principal.scopes)
+        principal = self._decide_operator(principal)
         if owner is None:
             return Authenticated(principal, expires_at=expires_at)
         return Authenticated(principal, owner.person, owner.key, expires_at)
 
     def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
         """Return the current identity of a session; None if the token of its person was revoked."""
+        authenticated = authenticated._replace(principal=self._decide_operator(authenticated.principal))
         if authenticated.person is None:
             return authenticated
         owner = self._find_person(authenticated.principal.key)
         if owner is None or not hmac.compare_digest(owner.key, authenticated.token_key):
             return None
         return authenticated._replace(person=owner.person)
+
+    def _decide_operator(self, principal: Principal) -> Principal:
+        """Return a user with the current decision whether they operate the server."""
+        is_granted = self._rules is not None or bool(self._operator_groups & principal.groups)
+        return principal._replace(is_operator=is_granted and ADMIN_SCOPE in principal.scopes)
 
     def _find_person(self, key: str) -> KnownPerson | None:
         name = self._token_names.get(key)

@@ -130,6 +130,7 @@ class StoredSessions:
                     organization=principal.organization,
                     group_names=sorted(principal.groups),
                     scopes=sorted(principal.scopes),
+                    is_operator=principal.is_operator,
                     token_digest=owner.token_key.hex(),
                     expires_at=None if owner.expires_at is None else int(owner.expires_at * 1_000),
                     created_at=now_ms,
@@ -166,6 +167,7 @@ def _build_owner(row: Any) -> Authenticated:
         row.organization,
         frozenset(row.group_names),
         frozenset(row.scopes),
+        row.is_operator,
     )
     expires_at = None if row.expires_at is None else row.expires_at / 1_000
     return Authenticated(principal, None, bytes.fromhex(row.token_digest), expires_at)
