@@ -147,6 +147,8 @@ _LOGIN_PATHS = (LOGIN_PATH, PROVIDER_LOGIN_PATH, CALLBACK_PATH)
 _ANONYMOUS_NAME = b"nobody"
 _CLIENT_NAME = b"client"
 
+_ADDRESS_PREFIX = "address:"  # of the keys of principals without a token
+
 _RETRY_S = 2  # the time after which a browser may ask again for a session
 
 _BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
@@ -222,6 +224,9 @@ class AuthenticationMiddleware:
         if isinstance(caller, Caller) and caller.principal is not None:
             required_scope = self._find_required_scope(scope)
             if required_scope is not None and required_scope not in caller.principal.scopes:
+                is_anonymous = caller.principal.key.startswith(_ADDRESS_PREFIX)
+                if is_anonymous:  # a token can help: RFC 6750 §3.1
+                    return await self._ask_for_token(scope)
                 return self._refuse_scope(scope, required_scope)
         return caller
 
@@ -245,15 +250,17 @@ class AuthenticationMiddleware:
             return self._build_caller(session.owner, session.csrf, is_session=True)
         if self._anonymous_scopes is not None:
             address = (scope.get("client") or ("unknown",))[0]
-            principal = Principal(f"address:{address}", address, scopes=self._anonymous_scopes)
+            principal = Principal(f"{_ADDRESS_PREFIX}{address}", address, scopes=self._anonymous_scopes)
             csrf = self._sessions.compute_csrf_token(_ANONYMOUS_NAME)
             return self._build_caller(Authenticated(principal), csrf)
-        if path in _LOGIN_PATHS:
-            return None
+        return None if path in _LOGIN_PATHS else await self._ask_for_token(scope)
+
+    async def _ask_for_token(self, scope: Scope) -> Response:
+        """Return the response to a request that needs a token: the login page for a browser."""
         headers = self._challenges.build_headers(
             scope, missing_scope=self._find_required_scope(scope) or READ_SCOPE
         )
-        if is_page_request(scope) and not is_mcp_path(path):
+        if is_page_request(scope) and not is_mcp_path(scope["path"]):
             return await self.render_login_page(scope, 401, headers)
         return build_refusal(scope, 401, "the request has no token", _BEARER_FIX, headers)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
+from docyard.caller import READ_SCOPE
+from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle
+from docyard.sessions.memory import MemorySessions
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
@@ -345,3 +351,25 @@ def test_no_response_contains_a_token(token_app: RunningApp, ana_token: str) -> 
             assert secret not in response.text
             assert secret not in str(response.headers)
     assert "wrong-token" not in token_app.new_client().get("/", params={"token": "wrong-token"}).text
+
+
+def test_request_without_token_that_needs_more_scopes_is_asked_for_one() -> None:
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse(scope["state"]["caller"].principal.key)(scope, receive, send)
+
+    app = AuthenticationMiddleware(
+        respond,
+        (),
+        MemorySessions(),
+        FailedLoginThrottle(delay_s=0),
+        cookie_name="session",
+        may_write=True,
+        is_proxied=False,
+        anonymous_scopes=frozenset({READ_SCOPE}),
+    )
+    client = TestClient(app, client=("192.0.2.7", 50_000))
+    assert client.get("/doc/guide.md").text == "address:192.0.2.7"
+    response = client.post("/edit/guide.md")
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == 'Bearer realm="docyard"'
+    assert client.post("/mcp").status_code == 200
