@@ -226,7 +226,7 @@ class AuthenticationMiddleware:
             if required_scope is not None and required_scope not in caller.principal.scopes:
                 is_anonymous = caller.principal.key.startswith(_ADDRESS_PREFIX)
                 if is_anonymous:  # a token can help: RFC 6750 §3.1
-                    return await self._ask_for_token(scope)
+                    return await self._require_token(scope)
                 return self._refuse_scope(scope, required_scope)
         return caller
 
@@ -253,9 +253,9 @@ class AuthenticationMiddleware:
             principal = Principal(f"{_ADDRESS_PREFIX}{address}", address, scopes=self._anonymous_scopes)
             csrf = self._sessions.compute_csrf_token(_ANONYMOUS_NAME)
             return self._build_caller(Authenticated(principal), csrf)
-        return None if path in _LOGIN_PATHS else await self._ask_for_token(scope)
+        return None if path in _LOGIN_PATHS else await self._require_token(scope)
 
-    async def _ask_for_token(self, scope: Scope) -> Response:
+    async def _require_token(self, scope: Scope) -> Response:
         """Return the response to a request that needs a token: the login page for a browser."""
         headers = self._challenges.build_headers(
             scope, missing_scope=self._find_required_scope(scope) or READ_SCOPE

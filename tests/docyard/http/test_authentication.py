@@ -353,7 +353,7 @@ def test_no_response_contains_a_token(token_app: RunningApp, ana_token: str) -> 
     assert "wrong-token" not in token_app.new_client().get("/", params={"token": "wrong-token"}).text
 
 
-def test_request_without_token_that_needs_more_scopes_is_asked_for_one() -> None:
+def test_anonymous_request_that_needs_more_scopes_returns_401() -> None:
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(scope["state"]["caller"].principal.key)(scope, receive, send)
 
