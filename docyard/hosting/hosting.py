@@ -72,13 +72,20 @@ class HostingFolders(NamedTuple):
 class Hosting:
     """The organizations of a database and their sources. Safe to use from threads; `reload` from one only.
 
-    `on_change` is called with the ids of the changed and removed organizations after a change of the database
-    was applied.
+    With `shares_groups` the organizations share the groups of the identity provider, as does the only
+    organization of a server. `on_change` is called with the ids of the changed and removed organizations
+    after a change of the database was applied.
     """
 
     def __init__(
-        self, database: Database, folders: HostingFolders, embedding: EmbeddingOptions = NO_EMBEDDING
+        self,
+        database: Database,
+        folders: HostingFolders,
+        embedding: EmbeddingOptions = NO_EMBEDDING,
+        *,
+        shares_groups: bool = False,
     ) -> None:
+        self._shares_groups = shares_groups
         self._database = database
         self._folders = folders
         self._embedding = embedding
@@ -128,16 +135,17 @@ class Hosting:
     def find_view(self, organization: str, server: str, principal: Principal | None) -> View | None:
         """Return the view that a caller has of a server; None if it does not exist for this caller."""
         found = self._directory.find_server(organization, server)
-        return _build_view(*found, principal) if found is not None else None
+        return _build_view(self._directory, *found, principal) if found is not None else None
 
     def find_host_view(self, host: str, principal: Principal | None) -> View | None:
         """Return the view that a caller has of the server with a host; None if it does not exist for them."""
         found = self._directory.find_host(host)
-        return _build_view(*found, principal) if found is not None else None
+        return _build_view(self._directory, *found, principal) if found is not None else None
 
     def list_views(self, principal: Principal | None) -> list[View]:
         """Return the views that a caller has of all servers."""
-        views = (_build_view(organization, server, principal) for organization, server in self._directory)
+        directory = self._directory
+        views = (_build_view(directory, *entries, principal) for entries in directory)
         return [view for view in views if view is not None]
 
     def build_dispatcher(
@@ -186,12 +194,16 @@ class Hosting:
             entry.id for slug, entry in old_organizations.items() if organizations.get(slug) is not entry
         )
         self._sources = new_sources
-        self._directory = replace(directory, organizations=organizations)
+        shares_groups = self._shares_groups or len(organizations) == 1
+        self._directory = replace(directory, organizations=organizations, shares_groups=shares_groups)
         self.on_change(changed_ids)
 
 
 def _build_view(
-    organization: OrganizationEntry, server: ServerEntry, principal: Principal | None
+    directory: Directory,
+    organization: OrganizationEntry,
+    server: ServerEntry,
+    principal: Principal | None,
 ) -> View | None:
     """Return the view of a caller, or None if the caller may read nothing of the server.
 
@@ -199,7 +211,7 @@ def _build_view(
     """
     if principal is not None and READ_SCOPE not in principal.scopes:
         return None
-    groups = select_groups(principal, organization)
+    groups = _select_groups(directory, organization, principal)
     namespaces = frozenset(
         name
         for name in server.namespaces
@@ -210,11 +222,18 @@ def _build_view(
     return View(organization, server, namespaces)
 
 
-def select_groups(principal: Principal | None, organization: OrganizationEntry) -> frozenset[str]:
-    """Return the groups of a caller that count in an organization: none for a member of another one."""
+def _select_groups(
+    directory: Directory, organization: OrganizationEntry, principal: Principal | None
+) -> frozenset[str]:
+    """Return the groups of a caller that count in an organization: none for a member of another one.
+
+    A user without an organization may belong to any tenant of their provider. So their groups count only if
+    the organizations share the groups of the provider. The operator's tokens are for all organizations.
+    """
     if principal is None or principal.organization not in (None, organization.slug):
         return frozenset()
-    return principal.groups
+    is_known = principal.organization is not None or principal.key.startswith("token:")
+    return principal.groups if is_known or directory.shares_groups else frozenset()
 
 
 def select_administered(
@@ -231,5 +250,5 @@ def select_administered(
     return {
         slug: organization
         for slug, organization in directory.organizations.items()
-        if find_role(organization.rules, select_groups(principal, organization), "") is Role.ADMIN
+        if find_role(organization.rules, _select_groups(directory, organization, principal), "") is Role.ADMIN
     }

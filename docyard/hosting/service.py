@@ -34,7 +34,9 @@ class OrganizationsService:
             user_data_path("docyard", appauthor=False) / "organizations",
             user_cache_path("docyard", appauthor=False) / "organizations",
         )
-        self.hosting = Hosting(self.database, folders, embedding)
+        self.hosting = Hosting(
+            self.database, folders, embedding, shares_groups=settings.identity.shared_groups
+        )
         self._is_schema_checked = False
         self._follower: Follower | None = None
 

@@ -62,10 +62,14 @@ class OrganizationEntry:
 
 @dataclass(frozen=True)
 class Directory:
-    """All organizations by slug. `version` is the number of the last change."""
+    """All organizations by slug. `version` is the number of the last change.
+
+    If `shares_groups` is True, the groups of users without an organization count in all organizations.
+    """
 
     version: int
     organizations: Mapping[str, OrganizationEntry]
+    shares_groups: bool = False
 
     def find_server(self, organization: str, server: str) -> tuple[OrganizationEntry, ServerEntry] | None:
         """Return a server by the slugs of its path; None if there is none."""

@@ -137,6 +137,8 @@ class IdentitySection(Section):
     """The claim of a token that lists groups."""
     organization_claim: Text = "organization"
     """The claim of a token that names the organization."""
+    shared_groups: bool = False
+    """Let the groups of users without an organization count in all organizations; with one they always do."""
     sign_in_scopes: tuple[Text, ...] = ("openid", "profile")
     """The scopes that the pages request from the identity provider."""
     rules: tuple[GroupRole, ...] = ()

@@ -12,7 +12,7 @@ from docyard.caller import READ_SCOPE, SCOPES, WRITE_SCOPE
 from docyard.database.database import Database
 from docyard.database.errors import DatabaseUnavailable
 from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS
-from docyard.hosting.hosting import Hosting, select_administered
+from docyard.hosting.hosting import Hosting, HostingFolders, select_administered
 from tests.databases import *  # noqa: F403
 from tests.organizations import build_member, create_two_organizations, mark_change, open_hosting
 
@@ -189,8 +189,24 @@ def test_administrators_administer_their_organization_only(hosting: Hosting, dat
 
     assert list_slugs("acme", "lead") == ["acme"]
     assert list_slugs("acme", "staff") == []
-    assert list_slugs(None, "lead") == ["acme", "globex"]  # groups of the common identity provider
+    assert list_slugs(None, "lead") == ["acme", "globex"]  # a token of the operator
     assert list_slugs("acme", "lead", scopes=(READ_SCOPE,)) == []
     operator = build_member(None, scopes=SCOPES)._replace(is_operator=True)
     assert select_administered(hosting.directory, operator) is None
     assert select_administered(hosting.directory, None) == {}
+
+
+def test_groups_of_a_user_without_an_organization_count_only_if_they_are_shared(
+    hosting: Hosting, database: Database, tmp_path: Path
+) -> None:
+    user = build_member(None, "staff")._replace(key="user:https://login.example#1")
+    assert hosting.find_view("globex", "docs", user) is None
+    assert hosting.find_view("globex", "docs", user._replace(organization="globex")) is not None
+    sharing = Hosting(database, HostingFolders(tmp_path, tmp_path / "c", tmp_path / "i"), shares_groups=True)
+    sharing.reload()
+    assert sharing.find_view("globex", "docs", user) is not None
+    with database.begin() as connection:
+        connection.execute(delete(ORGANIZATIONS).where(ORGANIZATIONS.c.slug == "acme"))
+    mark_change(database)
+    hosting.reload()
+    assert hosting.find_view("globex", "docs", user) is not None
