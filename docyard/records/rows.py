@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from workspace.lru_cache import LRUCache
 
 _MAX_NAME_CHARACTERS = 200
 _MAX_MISSING_WORDS = 20
-_MAX_REMEMBERED_RESULTS = 50_000
-"""The number of results whose reading still counts."""
+_REMEMBERED_CALLERS = 2_000
+_REMEMBERED_SEARCHES = 50
+"""The number of the last searches of a caller whose results still count when they are read."""
 
 
 class RecordTarget(NamedTuple):
@@ -68,7 +70,8 @@ class RowBuilder:
         self._format_question = format_question
         self._has_words = has_words
         self._store_embeddings = store_embeddings
-        self._results: LRUCache[tuple[str, str, str], str] = LRUCache(_MAX_REMEMBERED_RESULTS)
+        # The ids and the results of the last searches of each caller.
+        self._searches: LRUCache[str, deque[tuple[str, SearchRecord]]] = LRUCache(_REMEMBERED_CALLERS)
 
     def build(self, calls: Iterable[RecordedCall], opt_outs: OptOuts) -> RowBatch:
         """Return the rows of calls, without those that must not be recorded."""
@@ -100,16 +103,25 @@ class RowBuilder:
                     continue
                 rows_by_id[row["id"]] = row
                 batch.searches.append(row)
-                for name, address in search.addresses:
-                    self._results.put((reader, target.complete_name(name), address), row["id"])
+                self._searches.get(reader, deque, (), _REMEMBERED_SEARCHES).append((row["id"], search))
             if call.read_section is not None:
-                name, address = call.read_section
-                row_id = self._results.find((reader, target.complete_name(name), address))
+                row_id = self._find_search(reader, target, call.read_section)
                 if row_id in rows_by_id:
                     rows_by_id[row_id]["clicked"] = True
                 elif row_id is not None:
                     batch.clicked_ids.append(row_id)
         return batch
+
+    def _find_search(self, reader: str, target: RecordTarget, section: tuple[str, str]) -> str | None:
+        """Return the id of the last search of a caller that found a section."""
+        name, address = target.complete_name(section[0]), section[1]
+        for row_id, search in reversed(self._searches.find(reader) or ()):
+            if any(
+                address == found_address and target.complete_name(found_name) == name
+                for found_name, found_address in search.addresses
+            ):
+                return row_id
+        return None
 
     def _build_search(
         self, search: SearchRecord, target: RecordTarget, owner: Mapping[str, Any]
