@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from docyard import __version__, environment
 from docyard.http.operations import Operations
 from docyard.limits.addresses import AddressLimit
+from docyard.limits.buckets import Buckets, Levels
 from docyard.limits.limiter import LimitedServer, Limiter
 from docyard.limits.observer import LimitingObserver
 from docyard.mcp_server.metrics_observer import MetricsObserver
@@ -32,7 +33,8 @@ class Monitoring:
         self, settings: ServerSettings, database: Database, prepare: Callable[[], object] = lambda: None
     ) -> None:
         self._settings = settings
-        self._limiter = Limiter(settings.limits)
+        self._buckets = Buckets(_open_levels())
+        self._limiter = Limiter(settings.limits, self._buckets)
         self._recorder = Recorder(database, settings.records, prepare=prepare)
         self._metrics = None
         if settings.telemetry.metrics:
@@ -78,7 +80,17 @@ class Monitoring:
         return Operations(
             Readiness(parts),
             self._metrics,
-            AddressLimit(requests_per_minute) if requests_per_minute is not None else None,
+            AddressLimit(requests_per_minute, self._buckets) if requests_per_minute is not None else None,
             self._settings.http.trusted_proxies,
             None if token is None else token.get_secret_value(),
         )
+
+
+def _open_levels() -> Levels | None:
+    """Return the levels of buckets that all workers share; None for a single process."""
+    folder = environment.find_metrics_folder()
+    if folder is None:
+        return None
+    from docyard.limits.shared_levels import SharedLevels
+
+    return SharedLevels(folder)

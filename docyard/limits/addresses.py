@@ -6,8 +6,6 @@ An IPv6 client usually has all addresses of a /64 network, so that they share on
 from __future__ import annotations
 
 import ipaddress
-import time
-from collections.abc import Callable
 
 from docyard.limits.buckets import Buckets, Charge
 
@@ -15,15 +13,15 @@ _IPV6_PREFIX = 64
 
 
 class AddressLimit:
-    """The requests per minute of each address."""
+    """The requests per minute of each address. `buckets` are those of all workers, if given."""
 
-    def __init__(self, requests_per_minute: int, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, requests_per_minute: int, buckets: Buckets | None = None) -> None:
         self._rate = requests_per_minute
-        self._buckets = Buckets(clock=clock)
+        self._buckets = Buckets() if buckets is None else buckets
 
     def refuse(self, address: str) -> int | None:
         """Return the seconds after which an address may send a request; None if it may send this one."""
-        empty = self._buckets.charge([Charge((group_address(address),), self._rate)])
+        empty = self._buckets.charge([Charge(("address", group_address(address)), self._rate)])
         return None if empty is None else empty.retry_after_s
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 from workspace.lru_cache import LRUCache
 
@@ -39,27 +40,54 @@ class EmptyBucket(NamedTuple):
     retry_after_s: int
 
 
-class _Level(NamedTuple):
+class Level(NamedTuple):
     """The units that are missing from a bucket at a time."""
 
     missing: int
     time_ns: int
 
 
-class Buckets:
-    """The token buckets of one process. Thread-safe."""
+class Levels(Protocol):
+    """A store of the levels of buckets. `lock` is held while levels are read and changed."""
 
-    def __init__(self, capacity: int = MAX_BUCKETS, clock: Callable[[], int] = time.monotonic_ns) -> None:
-        self._levels: LRUCache[BucketKey, _Level] = LRUCache(capacity)
-        self._clock = clock
+    def lock(self) -> AbstractContextManager[object]: ...
+
+    def find(self, key: BucketKey) -> Level | None: ...
+
+    def put(self, key: BucketKey, value: Level) -> None: ...
+
+
+class MemoryLevels:
+    """The levels of one process, at most `capacity`: the least recently used one is removed first."""
+
+    def __init__(self, capacity: int = MAX_BUCKETS) -> None:
+        self._levels: LRUCache[BucketKey, Level] = LRUCache(capacity)
         self._lock = threading.Lock()
+        self.find, self.put = self._levels.find, self._levels.put
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Return the lock of all threads."""
+        return self._lock
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+
+class Buckets:
+    """Token buckets. Thread-safe. `levels` is None for those of one process."""
+
+    def __init__(self, levels: Levels | None = None, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._levels = MemoryLevels() if levels is None else levels
+        self._clock = clock
 
     def charge(self, charges: Sequence[Charge]) -> EmptyBucket | None:
         """Take the tokens of all charges. Return the bucket that is waited for longest if any is empty.
 
         Then nothing is taken. No two charges may have the same key.
         """
-        with self._lock:
+        if not charges:
+            return None
+        with self._levels.lock():
             now = self._clock()
             levels = [self._read_missing_units(charge, now) for charge in charges]
             empty = [
@@ -70,19 +98,16 @@ class Buckets:
             if empty:
                 return max(empty, key=lambda item: item.retry_after_s)
             for charge, missing in zip(charges, levels, strict=True):
-                self._levels.put(charge.key, _Level(missing + charge.cost * _UNITS, now))
+                self._levels.put(charge.key, Level(missing + charge.cost * _UNITS, now))
         return None
 
     def add_debt(self, charges: Iterable[Charge]) -> None:
         """Take the tokens of all charges, also from empty buckets: the work has been done already."""
-        with self._lock:
+        with self._levels.lock():
             now = self._clock()
             for charge in charges:
                 missing = self._read_missing_units(charge, now)
-                self._levels.put(charge.key, _Level(missing + charge.cost * _UNITS, now))
-
-    def __len__(self) -> int:
-        return len(self._levels)
+                self._levels.put(charge.key, Level(missing + charge.cost * _UNITS, now))
 
     def _read_missing_units(self, charge: Charge, now: int) -> int:
         level = self._levels.find(charge.key)

@@ -4,12 +4,12 @@ A call is charged before it runs: one call, and one search or one write for each
 operations. The tool decides whether a call searches or writes. If a call has searched more often than its
 arguments showed, the difference becomes a debt of the next calls.
 
-Each process counts on its own: with several workers, a limit is that of each worker.
+Several workers share their buckets in a file (`docyard.limits.shared_levels`), but each counts its own calls
+in flight, which use its own threads.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,12 +54,12 @@ class _Limit(NamedTuple):
 
 
 class Limiter:
-    """The limits of one process, which all of its servers share.
+    """The limits of one process, which all of its servers share. `buckets` may be those of all workers.
 
     Refuses a call with `RATE_LIMITED` and `retry_after`, the seconds after which it can be repeated.
     """
 
-    def __init__(self, settings: LimitsSection, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, settings: LimitsSection, buckets: Buckets | None = None) -> None:
         self._limits = [
             _Limit(name, rate, scope, kind)
             for scope, prefix in (
@@ -72,7 +72,7 @@ class Limiter:
         ]
         self._calls_in_flight = settings.calls_in_flight
         self._organization_calls_in_flight = settings.organization_calls_in_flight
-        self._buckets = Buckets(clock=clock)
+        self._buckets = Buckets() if buckets is None else buckets
         self._running = CallsInFlight()
 
     def refuse(self, call: ToolCall, server: LimitedServer) -> Answer | None:

@@ -82,7 +82,7 @@ class HttpSection(Section):
     page_url: Text | None = None
     """The URL of the pages, such as `https://docs.example.org`, which hosts open for their users."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """The processes that answer requests. Each counts limits on its own."""
+    """The processes that answer requests. They share the limits per minute."""
     trusted_proxies: tuple[Annotated[Text, AfterValidator(_check_network)], ...] = ("127.0.0.1", "::1")
     """The addresses and networks whose `X-Forwarded-*` headers are trusted."""
 

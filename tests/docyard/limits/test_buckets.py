@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docyard.limits.buckets import Buckets, Charge, EmptyBucket
+from docyard.limits.buckets import Buckets, Charge, EmptyBucket, Level, Levels, MemoryLevels
+from docyard.limits.shared_levels import SharedLevels
 from tests.docyard.limits.reference import MINUTE_NS, ReferenceBuckets
 
 SECOND_NS = 1_000_000_000
@@ -32,10 +38,21 @@ class Clock:
         return self.now
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
 @given(steps=STEPS)
-def test_buckets_admit_what_the_reference_admits(steps: list[tuple[int, dict[str, int], bool]]) -> None:
+def test_buckets_admit_what_the_reference_admits(
+    is_shared: bool, steps: list[tuple[int, dict[str, int], bool]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        levels = SharedLevels(Path(folder), capacity=64) if is_shared else None
+        compare_with_reference(levels, steps)
+        if levels is not None:
+            levels.close()
+
+
+def compare_with_reference(levels: Levels | None, steps: list[tuple[int, dict[str, int], bool]]) -> None:
     clock, reference = Clock(), ReferenceBuckets()
-    buckets = Buckets(clock=clock)
+    buckets = Buckets(levels, clock)
     for elapsed, costs, is_debt in steps:
         clock.now += elapsed
         charges = [Charge((name,), RATES[name], cost) for name, cost in costs.items()]
@@ -84,10 +101,11 @@ def test_clock_that_goes_back_gives_no_tokens() -> None:
 
 def test_memory_is_bounded_and_the_oldest_bucket_is_forgotten() -> None:
     clock = Clock()
-    buckets = Buckets(capacity=3, clock=clock)
+    levels = MemoryLevels(3)
+    buckets = Buckets(levels, clock)
     for name in "abcd":
         assert buckets.charge([Charge((name,), 1)]) is None
-    assert len(buckets) == 3
+    assert len(levels) == 3
     assert buckets.charge([Charge(("d",), 1)]) is not None
     assert buckets.charge([Charge(("a",), 1)]) is None
 
@@ -100,3 +118,46 @@ def test_threads_get_no_more_than_the_bucket_contains() -> None:
             pool.map(lambda _: buckets.charge([Charge(("a",), 100), Charge(("b",), 300)]), range(400))
         )
     assert answers.count(None) == 100
+
+
+def test_full_set_of_slots_forgets_the_oldest_level(tmp_path: Path) -> None:
+    levels = SharedLevels(tmp_path, capacity=8)
+    for number in range(9):
+        levels.put((str(number),), Level(number, number))
+    assert levels.find(("0",)) is None
+    assert [levels.find((str(number),)) for number in range(1, 9)] == [Level(n, n) for n in range(1, 9)]
+    levels.put(("8",), Level(80, 9))
+    assert levels.find(("8",)) == Level(80, 9)
+    other = SharedLevels(tmp_path, capacity=8)
+    assert other.find(("8",)) == Level(80, 9)
+    assert (tmp_path / "limits").stat().st_mode & 0o777 == 0o600
+    levels.close()
+    other.close()
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from docyard.limits.buckets import Buckets, Charge
+from docyard.limits.shared_levels import SharedLevels
+buckets = Buckets(SharedLevels(Path(sys.argv[1])))
+sys.stdin.readline()
+charges = [Charge(("client",), 500), Charge(("organization",), 100_000)]
+print(sum(buckets.charge(charges) is None for _ in range(400)))
+"""
+
+
+@pytest.mark.process
+def test_workers_together_get_no_more_than_the_bucket_contains(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WORKER, str(tmp_path)]
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    counts = [int(worker.communicate()[0]) for worker in workers]
+    # The bucket refills by 8 in a second.
+    assert 500 <= sum(counts) <= 500 + 8 * 30
+    assert sum(counts) < 3 * 400

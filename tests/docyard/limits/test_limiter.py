@@ -10,6 +10,7 @@ import pytest
 
 from docyard.caller import Caller, Principal
 from docyard.limits.addresses import AddressLimit, group_address
+from docyard.limits.buckets import Buckets
 from docyard.limits.limiter import LimitedServer, Limiter
 from docyard.limits.observer import LimitingObserver
 from docyard.mcp_server.calls import CallOutcome, ToolCall
@@ -32,7 +33,7 @@ class Server:
 
     def __init__(self, organization: str = "acme", limiter: Limiter | None = None, **limits: int) -> None:
         self.clock = Clock()
-        self.limiter = limiter or Limiter(LimitsSection(**limits), self.clock)
+        self.limiter = limiter or Limiter(LimitsSection(**limits), Buckets(clock=self.clock))
         self.server = LimitedServer(organization, TOOLS.get, lambda: ("api", "guides"))
 
     def call(
@@ -181,7 +182,7 @@ def test_organization_limit_below_the_limit_of_a_caller_is_refused() -> None:
 
 def test_addresses_of_one_ipv6_network_share_a_limit() -> None:
     clock = Clock()
-    limit = AddressLimit(2, clock)
+    limit = AddressLimit(2, Buckets(clock=clock))
     assert limit.refuse("2001:db8::1") is None
     assert limit.refuse("2001:db8::2") is None
     assert limit.refuse("2001:db8::3") == 30
