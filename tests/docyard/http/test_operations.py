@@ -19,11 +19,12 @@ from docyard.http.health import PartState, Readiness, describe_sources
 from docyard.http.operations import Operations, classify_route
 from docyard.identity.verifier import SERVER_PRINCIPAL
 from docyard.limits.addresses import AddressLimit
-from docyard.telemetry.logs import ACCESS_LOGGER, FIELDS
+from docyard.telemetry.logs import ACCESS_LOGGER, FIELDS, ContentFreeFormatter
 from docyard.telemetry.metrics import Metrics
 from docyard.telemetry.request_ids import get_request_id
 from tests.docyard.http.conftest import RunningApp
 from tests.loops import loop_over
+from tools.dispatcher import ToolDispatcher
 
 OPERATOR = Caller(None, "", True, False, SERVER_PRINCIPAL)
 READER = Caller(None, "", True, False, Principal("token:1", "reader", "acme", scopes=frozenset([READ_SCOPE])))
@@ -252,3 +253,41 @@ def test_application_of_a_repository_answers_health_and_readiness(proxied_app: R
     response = client.get("/", headers=headers)
     assert len(response.headers["x-request-id"]) == 16
     assert "content-security-policy" in response.headers
+
+
+def test_log_of_a_failed_call_has_the_id_of_its_request(
+    token_app: RunningApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(ContentFreeFormatter(is_json=True).format(record))
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("the secret question")
+
+    monkeypatch.setattr(ToolDispatcher, "call", fail)
+    handler = Handler()
+    logging.getLogger("docyard").addHandler(handler)
+    try:
+        call = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "search_docs", "arguments": {"query": "the secret question"}},
+        }
+        headers = {
+            "Authorization": f"Bearer {token_app.token}",
+            "Accept": "application/json",
+            "X-Request-Id": "0123456789abcdef",
+        }
+        response = token_app.new_client().post("/mcp", json=call, headers=headers)
+    finally:
+        logging.getLogger("docyard").removeHandler(handler)
+    reference = response.json()["result"]["structuredContent"]["reference"]
+    [line] = [json.loads(line) for line in lines]
+    assert line["request_id"] == "0123456789abcdef"
+    assert line["message"] == f"search_docs failed, reference {reference}"
+    assert line["exceptions"][0]["type"] == "RuntimeError"
+    assert "secret" not in "".join(lines)
