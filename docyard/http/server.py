@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import anyio
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
@@ -64,18 +65,26 @@ _DISCONNECT_TIME_S = 0.2  # the time in which disconnected streams end by themse
 _SHUTDOWN_FIX = (
     "Running writes are completed. Repeat the call after the restart, with the same idempotency key."
 )
+MAX_STREAMS = MAX_CONNECTIONS // 2
+"""The number of event streams that are open at the same time."""
+
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class ShutdownMiddleware:
     """Middleware that disconnects all requests on shutdown, after it has called `listeners`.
 
+    If more than `max_streams` event streams are open, it ends the oldest, so that requests find connections.
     Work in a thread is completed, and only its response is lost.
     """
 
-    def __init__(self, app: ASGIApp, listeners: list[Callable[[], object]]) -> None:
+    def __init__(
+        self, app: ASGIApp, listeners: list[Callable[[], object]], max_streams: int = MAX_STREAMS
+    ) -> None:
         self._app = app
         self._listeners = listeners
+        self._max_streams = max_streams
+        self._streams: dict[anyio.CancelScope, None] = {}  # the oldest first
         self._stop_event = anyio.Event()
         self._drain_event = anyio.Event()
         self._is_expected = False
@@ -118,6 +127,8 @@ class ShutdownMiddleware:
             nonlocal is_response_open, has_response
             has_response = True
             is_response_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            if message["type"] == "http.response.start" and _is_event_stream(message):
+                self._add_stream(request_scope)
             await send(message)
 
         async def receive_or_disconnect() -> Message:
@@ -144,12 +155,27 @@ class ShutdownMiddleware:
                 await self._app(scope, receive_or_disconnect, send_and_record)
             finally:
                 self._running_requests.discard(request_scope)
+                self._streams.pop(request_scope, None)
         if request_scope.cancelled_caught and not has_response:
             await SafeHeaders(build_refusal(scope, 503, "the server is stopping", _SHUTDOWN_FIX))(
                 scope, receive, send
             )
-        elif is_response_open and self._is_expected:  # the client is still connected
+        elif is_response_open and (self._is_expected or request_scope.cancelled_caught):
+            # The client is still connected.
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _add_stream(self, request_scope: anyio.CancelScope) -> None:
+        """Count a stream, and end the oldest one if there are too many."""
+        self._streams[request_scope] = None
+        if len(self._streams) > self._max_streams:
+            oldest = next(iter(self._streams))
+            del self._streams[oldest]
+            oldest.cancel()
+
+
+def _is_event_stream(message: Message) -> bool:
+    """Return True if the start of a response announces a stream of events."""
+    return Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
 
 
 class AppComponents(NamedTuple):

@@ -55,6 +55,12 @@ class Endpoint:
         self._review_page = review_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "GET":
+            # Without sessions, a stream would never have an event. The protocol permits this response.
+            response = _build_error_response(405, "the server has no streams for GET", {"allow": "POST"})
+            response.headers["Allow"] = "POST"
+            await response(scope, receive, send)
+            return
         try:
             read_max_tokens(QueryParams(scope["query_string"]))
         except InvalidArguments as error:

@@ -413,25 +413,61 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
     assert repo.git("show", "main:guide.md").count("After a disconnect") == 2
 
 
-def _open_stream(server: HttpServer, target: str) -> socket.socket:
+def _open_stream(server: HttpServer, *lines: str, body: bytes = b"") -> socket.socket:
     """Request an event stream, and return its socket after the first bytes of the response."""
     connection = socket.create_connection((server.host, server.port), timeout=TIMEOUT_S)
-    lines = (
-        f"GET {target} HTTP/1.1",
+    all_lines = (
+        *lines,
+        f"Host: 127.0.0.1:{server.port}",
+        f"Authorization: Bearer {server.token}",
+        "Connection: close",
+    )
+    connection.sendall("\r\n".join([*all_lines, "", ""]).encode() + body)
+    assert b" 200 " in connection.recv(100)
+    return connection
+
+
+def _open_pages_stream(server: HttpServer) -> socket.socket:
+    return _open_stream(server, "GET /events HTTP/1.1", "Accept: text/event-stream")
+
+
+def _open_subscription(server: HttpServer) -> socket.socket:
+    version = "2026-07-28"
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    body = json.dumps(request).encode()
+    return _open_stream(
+        server,
+        "POST /mcp HTTP/1.1",
+        "Accept: text/event-stream, application/json",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        f"MCP-Protocol-Version: {version}",
+        "Mcp-Method: subscriptions/listen",
+        body=body,
+    )
+
+
+def test_stream_without_events_is_not_offered(server: HttpServer) -> None:
+    response = server.send_raw_request(
+        "GET /mcp HTTP/1.1",
         f"Host: 127.0.0.1:{server.port}",
         f"Authorization: Bearer {server.token}",
         "Accept: text/event-stream",
-        "Connection: close",
     )
-    connection.sendall("\r\n".join([*lines, "", ""]).encode())
-    assert connection.recv(4).startswith(b"H")
-    return connection
+    assert parse_status(response) == 405
+    assert "\r\nallow: POST\r\n" in response.replace("Allow", "allow")
 
 
 @loop_over("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, signal_number: int) -> None:
     with serve_over_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as http_server:
-        streams = [_open_stream(http_server, target) for target in ("/events", "/mcp")]
+        streams = [_open_pages_stream(http_server), _open_subscription(http_server)]
         assert http_server.stop(signal_number) == (Exit.DONE, "")
         for stream in streams:
             while stream.recv(65_536):

@@ -73,3 +73,36 @@ async def test_waiting_request_gets_503_on_shutdown(request_state: str) -> None:
 async def test_completed_write_is_answered_on_shutdown() -> None:
     start_message, body_message = await collect_messages("commit")
     assert (start_message["status"], body_message["body"]) == (200, b"commit")
+
+
+@pytest.mark.anyio
+async def test_oldest_of_too_many_event_streams_ends() -> None:
+    """Open three streams where two are permitted, next to a response that is no stream of events."""
+    messages: dict[int, list[Message]] = {number: [] for number in range(4)}
+    content_types = [b"application/octet-stream", *[b"text/event-stream; charset=utf-8"] * 3]
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        content_type = content_types[int(scope["path"])]
+        headers = [(b"content-type", content_type)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"event", "more_body": True})
+        await anyio.sleep_forever()
+
+    middleware = ShutdownMiddleware(app, [], max_streams=2)
+
+    async def receive() -> Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def request(number: int) -> None:
+        async def send(message: Message) -> None:
+            messages[number].append(message)
+
+        await middleware({**SCOPE, "path": str(number)}, receive, send)
+
+    async with anyio.create_task_group() as tasks:
+        for number in messages:
+            tasks.start_soon(request, number)
+            await anyio.wait_all_tasks_blocked()
+        assert [messages[number][-1]["more_body"] for number in messages] == [True, False, True, True]
+        tasks.cancel_scope.cancel()
