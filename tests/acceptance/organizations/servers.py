@@ -44,6 +44,7 @@ class Site:
 
     def __init__(self, folder: Path, database_url: str, *, workers: int = 1) -> None:
         self.folder = folder
+        self.database_url = database_url
         self.config_file = folder / "server.toml"
         self.config_file.write_text(
             f'[http]\nlisten = "127.0.0.1:0"\nworkers = {workers}\n[database]\nurl = "{database_url}"\n'

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,10 +15,12 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import insert, select, update
 
 from docyard.database.tables import GROUP_RULES, NAMESPACES, SEARCH_QUERIES, SESSIONS
+from docyard.sessions.stored import CACHE_S
 from tests.acceptance.organizations.servers import MCP_PATH, OrganizationsServer, Reply, Site, wait_until
+from tests.acceptance.server import build_user_environment
 from tests.databases import postgres  # noqa: F401
 from tests.docyard.http.test_supervisor import list_workers
 from tests.organizations import mark_change
@@ -140,24 +144,46 @@ def test_graceful_stop_breaks_no_response_and_stores_all_records(site: Site) -> 
         assert "Traceback" not in server.read_log()
 
 
+def compute_csrf_token(site: Site, cookie: str) -> str:
+    """Return the CSRF token of a session, as a new process of the server's user computes it."""
+    program = (
+        "import sys; from pathlib import Path; from docyard.database.database import open_database; "
+        "from docyard.sessions.stored import StoredSessions; "
+        "from docyard.sessions.sessions import digest_value; "
+        "sessions = StoredSessions(open_database(sys.argv[1], Path(sys.argv[2]))); "
+        "print(sessions.compute_csrf_token(digest_value(sys.argv[3])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, site.database_url, str(site.folder), cookie],
+        env=build_user_environment(site.folder / "home"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
 def test_session_is_valid_in_all_workers_until_it_ends(site: Site) -> None:
     with site.serve() as server:
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         reply = server.request("POST", "/login", urlencode({"token": site.token}), form)
         assert reply.status == 303
-        headers = {"Accept": "text/html", "Cookie": reply.headers["set-cookie"].partition(";")[0]}
-        anonymous_page = server.request("GET", "/login", headers={"Accept": "text/html"}).body
+        cookie = reply.headers["set-cookie"].partition(";")[0]
+        token = compute_csrf_token(site, cookie.partition("=")[2])
 
-        def list_pages() -> set[str]:
-            """Return the login page as both workers show it: each new connection reaches one of them."""
-            return {server.request("GET", "/login", headers=headers).body for _ in range(30)}
+        def sign_out(csrf: str) -> str:
+            """Return the target of the redirect: `/login` if a session has ended."""
+            headers = {**form, "Cookie": cookie}
+            return server.request("POST", "/logout", urlencode({"csrf": csrf}), headers).headers["location"]
 
-        [page] = list_pages()
-        assert page == anonymous_page  # an anonymous caller may sign in, too
-        state = server.request("GET", "/readyz", headers=headers)
-        assert state.status == 200
-        with site.database.begin() as connection:
-            assert connection.execute(delete(SESSIONS)).rowcount == 1
+        assert {sign_out("wrong") for _ in range(30)} == {"/"}  # both workers know the session now
+        assert sign_out(token) == "/login"
+        end_time = time.monotonic()
+        # A worker that has the session in its cache ends it again: each worker does this at most once.
+        wait_until(lambda: {sign_out(token) for _ in range(30)} == {"/"}, "the end", CACHE_S + 5)
+        assert time.monotonic() - end_time < CACHE_S + 5
+        with site.database.connect() as connection:
+            assert connection.execute(select(SESSIONS)).all() == []
 
 
 def change_rule(site: Site, role: str) -> None:
