@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _RETRY_AFTER_S = 2.0
 """The time before a source that could not be opened is tried again."""
 
+_MAX_LISTING_WAIT_S = 2.0
+"""The time for which a call waits while another one lists the files of a new commit."""
+
 _MAX_CACHED_BYTES = 2_000_000
 """The size of the pages of questions that a source caches."""
 
@@ -122,6 +125,9 @@ class Source:
         self._artifacts: Artifacts | None = None
         self._failure: SourceUnavailable | None = None
         self._retry_time = 0.0
+        self._listing_lock = threading.Lock()
+        self._listed_commit: str | None = None
+        self._refusal: tuple[str | None, TooManyFiles] | None = None
         # A source has one index, so a key needs neither filters nor rights: every caller may read all of it.
         self._pages: LRUCache[tuple[str | None, str, int], SearchPage] = LRUCache(
             _MAX_CACHED_BYTES, _measure_page
@@ -146,6 +152,7 @@ class Source:
         """
         index = self._get_index()
         try:
+            self._list_files(index)
             yield index
         except _FAILURES as error:
             raise self._fail(index, error) from error
@@ -156,6 +163,28 @@ class Source:
             raise
         else:
             self._failure = None
+
+    def _list_files(self, index: SearchIndex) -> None:
+        """List the files of a new commit, in one thread: a huge tree must not occupy all threads of a server.
+
+        A commit with too many files is listed only once. Raises SourceUnavailable, TooManyFiles.
+        """
+        commit = index.workspace.tip()
+        if commit == self._listed_commit:
+            return
+        if not self._listing_lock.acquire(timeout=_MAX_LISTING_WAIT_S):
+            raise SourceUnavailable(self.name, "the files of its new commit are being listed")
+        try:
+            if self._refusal is not None and self._refusal[0] == commit:
+                raise self._refusal[1]
+            if commit != self._listed_commit:
+                _ = index.workspace.snapshot().documents  # which is listed at its first use
+                self._listed_commit = commit
+        except TooManyFiles as error:
+            self._refusal = commit, error
+            raise
+        finally:
+            self._listing_lock.release()
 
     @property
     def remote_url(self) -> str | None:

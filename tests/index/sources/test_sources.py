@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ from tests.documentation_sources import (
 )
 from tests.repositories import Repo
 from workspace.revisions import RefNotFound
+from workspace.snapshot import snapshot
+from workspace.snapshot.snapshot import Listing
 
+LISTING_WAIT_ATTRIBUTE = "index.sources.source._MAX_LISTING_WAIT_S"
 RETRY_AFTER_ATTRIBUTE = "index.sources.source._RETRY_AFTER_S"
 
 
@@ -207,6 +211,42 @@ def test_damaged_source_fails_alone(
     page = search_sources(sources.select("*"), "retry", limit=10)
     assert [hit.source.name for hit in page.hits] == ["api-reference"]
     assert list(page.unavailable) == ["tutorials"]
+
+
+def test_commit_with_too_many_files_is_listed_once(
+    sources: Sources, repositories: tuple[Repo, Repo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as limited:
+        limited.setattr(snapshot, "MAX_FILES", 1)
+        with pytest.raises(SourceUnavailable, match="more than 1 files"):
+            list_addresses(sources, "installer", "tutorials")
+    with pytest.raises(SourceUnavailable, match="more than 1 files"):  # the commit is not listed again
+        list_addresses(sources, "installer", "tutorials")
+    repositories[1].commit({"more.md": "# More\n\nThe installer of more.\n"})
+    assert "tutorials:more.md#_preamble" in list_addresses(sources, "installer")
+    assert all(source.failure is None for source in sources)
+
+
+def test_calls_do_not_wait_for_a_long_listing(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing_started, listing_ended = threading.Event(), threading.Event()
+    read = Listing.read
+
+    def read_slowly(*arguments: Any) -> Listing:
+        listing_started.set()
+        listing_ended.wait(30)
+        return read(*arguments)
+
+    monkeypatch.setattr(LISTING_WAIT_ATTRIBUTE, 0.0)
+    monkeypatch.setattr(Listing, "read", read_slowly)
+    [source] = sources.select("tutorials")
+    thread = threading.Thread(target=source.search, args=("installer", 1))
+    thread.start()
+    assert listing_started.wait(30)
+    with pytest.raises(SourceUnavailable, match="being listed"):
+        source.search("installer", 1)
+    listing_ended.set()
+    thread.join()
+    assert source.search("installer", 1).hits
 
 
 @pytest.mark.parametrize(
