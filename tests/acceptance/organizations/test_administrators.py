@@ -14,7 +14,7 @@ from tests.acceptance.server import run_docyard
 from tests.databases import postgres  # noqa: F401
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     url = "sqlite:///server.sqlite"
     if request.param == "postgresql":

@@ -166,6 +166,7 @@ def test_full_database_stops_only_records(tmp_path: Path) -> None:
         assert "Traceback" not in log
 
 
+@pytest.mark.slow
 def test_locked_database_delays_only_records(tmp_path: Path) -> None:
     site = Site(tmp_path, "sqlite:///server.sqlite")
     with site.serve() as server:

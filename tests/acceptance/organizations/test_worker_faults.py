@@ -32,7 +32,7 @@ LOST_S = 1.0  # half a second between two batches, and the time of a busy machin
 CLIENT_COUNT = 4
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     url = "sqlite:///server.sqlite"
     if request.param == "postgresql":
@@ -228,7 +228,9 @@ def test_changed_rule_ends_streams_and_applies_to_the_next_request(site: Site) -
     "change",
     [
         pytest.param(lambda site, number: change_rule(site, "none" if number % 2 else "reader"), id="rules"),
-        pytest.param(lambda site, number: change_namespace(site, number), id="namespaces"),
+        pytest.param(
+            lambda site, number: change_namespace(site, number), id="namespaces", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_changes_under_load_cause_no_error(site: Site, change: Callable[[Site, int], None]) -> None:
