@@ -10,6 +10,7 @@ import hashlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete
@@ -127,7 +128,13 @@ def _add_values(connection: Connection, table: Table, values: Sequence[Mapping[s
     """Add numbers to rows, which are created if they are missing."""
     if not values:
         return
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    connection.execute(_build_addition(table, connection.dialect.name), [dict(item) for item in values])
+
+
+@cache
+def _build_addition(table: Table, dialect_name: str) -> Any:
+    """Return the statement that adds numbers to a row, or creates the row."""
+    dialect = sqlite if dialect_name == "sqlite" else postgresql
     statement = dialect.insert(table)
     numbers = {
         name: table.c[name] + statement.excluded[name]
@@ -135,10 +142,7 @@ def _add_values(connection: Connection, table: Table, values: Sequence[Mapping[s
         if name in table.c
     }
     keys = [column.name for column in table.primary_key]
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=keys, set_=numbers),
-        [dict(item) for item in values],
-    )
+    return statement.on_conflict_do_update(index_elements=keys, set_=numbers)
 
 
 def _delete_empty(connection: Connection, table: Table, values: Sequence[Mapping[str, Any]]) -> None:
