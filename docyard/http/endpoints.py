@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from docyard import __version__
 from docyard.hosting.hosting import Hosting, View, ViewKey
@@ -101,10 +101,8 @@ class Endpoints:
             return False
         running.request_count += 1
         try:
-            if scope["method"] != "GET":
-                await running.endpoint(scope, receive, send)
-                return True
-            return await _serve_stream(running, scope, receive, send)
+            await running.endpoint(scope, receive, send)
+            return True
         finally:
             running.request_count -= 1
             if running.request_count == 0 and running.end_event.is_set():
@@ -156,30 +154,3 @@ class Endpoints:
             if running.view.organization.id in organization_ids:
                 del self._running[key]
                 running.begin_end()
-
-
-async def _serve_stream(running: _RunningEndpoint, scope: Scope, receive: Receive, send: Send) -> bool:
-    """Serve a stream without messages, which ends with its endpoint; return False if no response was sent.
-
-    Clients of earlier protocol versions open such a stream, and would wait for its end.
-    """
-    has_response = is_open = False
-
-    async def send_and_record(message: Message) -> None:
-        nonlocal has_response, is_open
-        has_response = True
-        is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
-        await send(message)
-
-    async with anyio.create_task_group() as tasks:
-
-        async def end_with_endpoint() -> None:
-            await running.end_event.wait()
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(end_with_endpoint)
-        await running.endpoint(scope, receive, send_and_record)
-        tasks.cancel_scope.cancel()
-    if is_open:
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-    return has_response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import signal
 import subprocess
@@ -196,13 +197,22 @@ def test_changed_rule_ends_streams_and_applies_to_the_next_request(site: Site) -
     with site.serve() as server:
         assert server.search().status == 200
         connection = http.client.HTTPConnection(server.host, server.port, timeout=30)
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
         connection.request(
-            "GET",
+            "POST",
             MCP_PATH,
+            json.dumps({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}),
             headers={
-                "Accept": "text/event-stream",
+                "Accept": "text/event-stream, application/json",
+                "Content-Type": "application/json",
                 "Authorization": f"Bearer {site.token}",
-                "MCP-Protocol-Version": "2025-06-18",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": "subscriptions/listen",
             },
         )
         response = connection.getresponse()
