@@ -6,6 +6,7 @@ views were used since; running requests are completed first.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -21,6 +22,8 @@ from docyard.mcp_server.calls import CallObserver, Workers
 from docyard.mcp_server.http import WORKER_COUNT, Endpoint, serve_http
 from tools.records.problem_reports import ReceiveReport
 from tools.retrieval.dispatcher import SourcesDispatcher
+
+log = logging.getLogger("docyard")
 
 MAX_ENDPOINTS = 200
 """The number of endpoints that run at the same time; beyond it the least recently used one ends."""
@@ -135,19 +138,28 @@ class Endpoints:
         if dispatcher is None:
             task_status.started(None)
             return
-        async with serve_http(
-            dispatcher,
-            version=__version__,
-            load=lambda: None,
-            warm=lambda progress: None,
-            observer=self._build_observer(view, dispatcher),
-            workers=self._workers,
-        ) as endpoint:
-            running = _RunningEndpoint(view, endpoint)
-            task_status.started(running)
-            await running.end_event.wait()
-            with anyio.move_on_after(_DRAIN_TIMEOUT_S):
-                await running.idle_event.wait()
+        running: _RunningEndpoint | None = None
+        try:
+            async with serve_http(
+                dispatcher,
+                version=__version__,
+                load=lambda: None,
+                warm=lambda progress: None,
+                observer=self._build_observer(view, dispatcher),
+                workers=self._workers,
+            ) as endpoint:
+                running = _RunningEndpoint(view, endpoint)
+                task_status.started(running)
+                await running.end_event.wait()
+                with anyio.move_on_after(_DRAIN_TIMEOUT_S):
+                    await running.idle_event.wait()
+        except Exception:
+            if running is None:  # the request that starts the endpoint fails
+                raise
+            # The endpoints of other organizations run in the same group of tasks, and must not end.
+            log.exception("an endpoint of the organization '%s' has ended", view.organization.slug)
+            if self._running.get(view.key) is running:
+                del self._running[view.key]
 
     def _end_organizations(self, organization_ids: Collection[str]) -> None:
         for key, running in tuple(self._running.items()):

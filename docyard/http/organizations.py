@@ -42,10 +42,13 @@ class OrganizationsEndpoint:
         for _ in range(_MAX_ATTEMPTS):
             view = self._find_view(scope)
             if view is None:
-                break
+                await self._refuse(scope)(scope, receive, send)
+                return
             if await self._endpoints.serve(view, scope, receive, send):
                 return
-        await self._refuse(scope)(scope, receive, send)
+        message = "the organization of the server is being changed"
+        refusal = build_refusal(scope, 503, message, "Try again in a moment.", {"Retry-After": "1"})
+        await refusal(scope, receive, send)
 
     def _find_view(self, scope: Scope) -> View | None:
         principal = _read_principal(scope)
