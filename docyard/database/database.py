@@ -21,7 +21,14 @@ from docyard.database.errors import CannotCopyDatabase, DatabaseUnavailable, Inv
 BUSY_TIMEOUT_S = 5.0
 """The time for which a writer of SQLite waits for another, and a caller for a free connection."""
 
-_CONNECT_TIMEOUT_S = 3
+_POSTGRES_TIMEOUTS = {
+    "connect_timeout": 3,
+    # A network that drops all packets would otherwise hold threads for a quarter of an hour.
+    "tcp_user_timeout": 10_000,  # milliseconds
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
 _POOL_SIZE = 5
 
 
@@ -108,7 +115,7 @@ def open_database(url: str, folder: Path) -> Database:
                 pool_size=_POOL_SIZE,
                 pool_timeout=BUSY_TIMEOUT_S,
                 pool_pre_ping=True,
-                connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+                connect_args=_POSTGRES_TIMEOUTS,
             )
         )
     except ModuleNotFoundError as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from sqlalchemy import delete, func, insert, or_, select, update
 
 from docyard.caller import Principal
@@ -40,7 +40,6 @@ MAX_SESSIONS = 10_000
 """The number of sessions; beyond it the least recently used session ends."""
 
 _USE_INTERVAL_S = 300.0  # between two updates of the time of the last use
-_MAX_THREADS = 4  # so that a database that does not answer leaves connections and threads to others
 _KEY_PURPOSE = b"docyard sessions\n"
 
 
@@ -63,7 +62,6 @@ class StoredSessions:
         self._max_sessions = max_sessions
         self._key = hmac.digest(load_user_key(), _KEY_PURPOSE + database.description.encode(), "sha256")
         self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
-        self._limiter = CapacityLimiter(_MAX_THREADS)
 
     async def start(self, owner: Authenticated) -> str:
         """Start a session; return the value of its cookie. Expired sessions are deleted.
@@ -73,7 +71,7 @@ class StoredSessions:
         if owner.person is not None:
             raise ValueError("the session of a person whose approvals are sealed is not stored")
         value = create_value()
-        await to_thread.run_sync(self._add, digest_value(value), owner, limiter=self._limiter)
+        await to_thread.run_sync(self._add, digest_value(value), owner)
         return value
 
     async def find(self, value: str) -> Session | None:
@@ -85,7 +83,7 @@ class StoredSessions:
         cached = self._cache.find(digest)
         if cached is not None and 0 <= now - cached[0] < CACHE_S:
             return cached[1]
-        session = await to_thread.run_sync(self._read, digest, limiter=self._limiter)
+        session = await to_thread.run_sync(self._read, digest)
         if session is not None:  # guesses would fill the cache
             self._cache.put(digest, (now, session))
         return session
@@ -93,7 +91,7 @@ class StoredSessions:
     async def end(self, value: str) -> None:
         """End a session, if it exists. Raises DatabaseUnavailable."""
         digest = digest_value(value)
-        await to_thread.run_sync(self._delete, digest, limiter=self._limiter)
+        await to_thread.run_sync(self._delete, digest)
         if digest in self._cache:
             self._cache.put(digest, (self._clock(), None))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -118,4 +120,25 @@ def test_stopped_postgres_is_reported_and_used_again(postgres: PostgresServer, t
     finally:
         postgres.start()
     assert read_schema_state(database).is_current
+    database.close()
+
+
+@pytest.mark.slow
+def test_server_that_does_not_answer_is_reported(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent_server:
+        port = silent_server.getsockname()[1]
+        database = open_database(f"postgresql://docyard@127.0.0.1:{port}/docs", tmp_path)
+        start_time = time.monotonic()
+        with pytest.raises(DatabaseUnavailable) as raised:
+            read_schema_state(database)
+        assert raised.value.reason == "down"
+        assert time.monotonic() - start_time < 10
+        database.close()
+
+
+def test_missing_table_is_reported(database_url: str, tmp_path: Path) -> None:
+    database = open_database(database_url, tmp_path)
+    with pytest.raises(DatabaseUnavailable) as raised, database.connect() as connection:
+        connection.execute(text("SELECT * FROM organizations"))
+    assert raised.value.reason == "schema"
     database.close()
