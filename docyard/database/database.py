@@ -7,7 +7,7 @@ transactions that take the writer's lock at their first statement.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,12 @@ def _create_sqlite_engine(url: URL) -> Engine:
         pool_timeout=BUSY_TIMEOUT_S,
         connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
     )
+
+    @event.listens_for(engine, "do_connect")
+    def create_private_file(*arguments: object) -> None:
+        # The database has hashes of tokens, and records. SQLite gives its other files the same mode.
+        with suppress(OSError):  # it exists, or SQLite reports the error
+            Path(url.database or "").touch(mode=0o600, exist_ok=False)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:

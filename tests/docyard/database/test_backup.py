@@ -103,3 +103,15 @@ def test_commands_of_the_page_back_up_and_restore_postgresql(
         assert count_organizations(restored) == 1
         add_organization(restored, "later")
         restored.close()
+
+
+def test_files_of_sqlite_are_private(tmp_path: Path) -> None:
+    opened = open_database("sqlite:///server.sqlite", tmp_path)
+    assert not (tmp_path / "server.sqlite").exists()
+    upgrade_schema(opened)
+    with opened.connect():
+        add_organization(opened, "acme")
+        files = sorted(tmp_path.glob("server.sqlite*"))
+        assert len(files) == 3  # with the log and its index
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    opened.close()
