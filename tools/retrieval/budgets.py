@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _PRECISION = 50  # a size is at most 1/50 below the largest possible one
 _FULL_SHARE = 0.95  # of the tokens; a size with more is not increased
 _AIMED_SHARE = 0.98  # of the tokens, because texts are cut between blocks
+_ASSUMED_EMPTY_SHARE = 0.4  # of the tokens, in an answer without texts
 _MAX_ESTIMATES = 4  # then the first size that fits is enough
 
 
@@ -25,8 +26,9 @@ def find_largest_fitting_size(
     interpolation. `first_size` is the first estimate; None means `maximum`.
     """
     fitting, exceeding = 0, maximum + 1
-    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit.
-    fitting_tokens, exceeding_tokens = min(measure(0), max_tokens // 2), 0
+    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit. Its tokens are
+    # assumed and not measured, because they only begin the interpolation.
+    fitting_tokens, exceeding_tokens = int(max_tokens * _ASSUMED_EMPTY_SHARE), 0
     size = maximum if first_size is None else max(1, min(first_size, maximum))
     measurements = 0
     while exceeding - fitting > max(1, fitting // _PRECISION) and fitting_tokens < max_tokens * _FULL_SHARE:

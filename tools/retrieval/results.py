@@ -206,6 +206,11 @@ class ResultList(NamedTuple):
         """The characters of the longest content."""
         return max((len(result.content.text) for result in self.results if result.content), default=0)
 
+    @property
+    def min_length(self) -> int:
+        """The characters of the shortest contents for which results are left out."""
+        return min(self.longest_content, _MIN_CONTENT_CHARACTERS)
+
     def build(self, count: int, limit: int, detail: Detail) -> Data:
         """Return the answer with the first `count` results, each with at most `limit` characters."""
         shown_results = [
@@ -215,10 +220,9 @@ class ResultList(NamedTuple):
 
     def select_form(self, max_tokens: int) -> tuple[int, Detail]:
         """Return how many results fit a number of tokens with short contents, and their detail."""
-        min_length = min(self.longest_content, _MIN_CONTENT_CHARACTERS)
 
         def fits(count: int, detail: Detail) -> bool:
-            return not exceeds(self.build(count, min_length, detail), max_tokens)
+            return not exceeds(self.build(count, self.min_length, detail), max_tokens)
 
         count = len(self.results)
         if fits(count, self.max_detail):
@@ -243,8 +247,26 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
 
     Each list gets an equal share, and longer contents if those of the others are short.
     """
+    full_forms = [(len(result_list.results), result_list.max_detail) for result_list in result_lists]
+    min_length = max((result_list.min_length for result_list in result_lists), default=0)
+    limit, answers = _fit_contents(result_lists, full_forms, max_tokens)
+    # Most answers have room for all results, so that no other form has to be built and measured.
+    if min_length and limit >= min_length:
+        return answers
     share = max_tokens // max(len(result_lists), 1)
     forms = [result_list.select_form(share) for result_list in result_lists]
+    return (
+        answers if min_length and forms == full_forms else _fit_contents(result_lists, forms, max_tokens)[1]
+    )
+
+
+def _fit_contents(
+    result_lists: Sequence[ResultList], forms: Sequence[tuple[int, Detail]], max_tokens: int
+) -> tuple[int, list[Data]]:
+    """Return the characters of a content with which the answers fit a number of tokens, and the answers.
+
+    `forms` are the number of results of each list, and their detail.
+    """
 
     @cache
     def build(limit: int) -> list[Data]:
@@ -260,7 +282,7 @@ def fit_result_lists(result_lists: Sequence[ResultList], max_tokens: int) -> lis
     limit = find_largest_fitting_size(
         max_length, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
     )
-    return build(limit)
+    return limit, build(limit)
 
 
 def _reduce_to_detail(result: Result, detail: Detail) -> Result:
