@@ -26,8 +26,8 @@ def find_largest_fitting_size(
     interpolation. `first_size` is the first estimate; None means `maximum`.
     """
     fitting, exceeding = 0, maximum + 1
-    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit. Its tokens are
-    # assumed and not measured, because they only begin the interpolation.
+    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit. The tokens of
+    # size 0 are assumed and not measured, because they only begin the interpolation.
     fitting_tokens, exceeding_tokens = int(max_tokens * _ASSUMED_EMPTY_SHARE), 0
     size = maximum if first_size is None else max(1, min(first_size, maximum))
     measurements = 0
