@@ -161,7 +161,7 @@ def build_identity(
     rules = [Rule(rule.group, "", Role.parse(rule.role)) for rule in section.rules] if has_rules else None
     people = {(person.issuer, person.subject): person.person for person in section.people}
     users = Users(people, tokens, rules, operator_groups)
-    claim_names = ClaimNames(section.groups_claim, section.organization_claim)
+    claim_names = ClaimNames(section.groups_claim, None if has_rules else section.organization_claim)
     provider = Provider(section.issuer, transport=transport)
     base_url = _find_base_url(section.audience, page_url) or ""
     sign_in = None

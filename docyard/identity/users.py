@@ -33,10 +33,13 @@ class InvalidUser(Exception):
 
 
 class ClaimNames(NamedTuple):
-    """The names of the claims with the groups and with the organization of a user."""
+    """The names of the claims with the groups and with the organization of a user.
+
+    `organization` is None for a server of one repository, where no organization counts.
+    """
 
     groups: str = "groups"
-    organization: str = "organization"
+    organization: str | None = "organization"
 
 
 def read_principal(
@@ -48,11 +51,15 @@ def read_principal(
         raise InvalidUser("the claim sub of the token is missing or invalid")
     if not subject.isprintable():
         raise InvalidUser("the claim sub of the token contains invisible characters")
+    organization = None if names.organization is None else claims.get(names.organization)
+    # Without an organization, the groups would count in every one.
+    if organization is not None and not _read_text(organization):
+        raise InvalidUser(f"the claim {names.organization} of the token is not the name of an organization")
     name = next((text for claim in _NAME_CLAIMS if (text := _read_text(claims.get(claim)))), subject)
     return Principal(
         f"user:{issuer}#{subject}",
         name,
-        _read_text(claims.get(names.organization)) or None,
+        _read_text(organization) or None,
         _read_groups(claims.get(names.groups)),
         scopes,
     )
@@ -80,7 +87,8 @@ class Users:
     `people` maps an issuer and a subject to the name of a token in `tokens`. `rules` are those of a server of
     one repository: they narrow the scopes of a user, and a mapped person also has the scopes of their token.
     None leaves the scopes as they are, for a server whose organizations have rules. The members of
-    `operator_groups` operate the server, and in a server of one repository all who may administer it.
+    `operator_groups` who belong to no organization operate the server, and in a server of one repository all
+    who may administer it.
     """
 
     def __init__(
@@ -126,7 +134,9 @@ class Users:
 
     def _decide_operator(self, principal: Principal) -> Principal:
         """Return a user with the current decision whether they operate the server."""
-        is_granted = self._rules is not None or bool(self._operator_groups & principal.groups)
+        # The groups of an organization's token count in this organization only.
+        is_in_group = principal.organization is None and bool(self._operator_groups & principal.groups)
+        is_granted = self._rules is not None or is_in_group
         return principal._replace(is_operator=is_granted and ADMIN_SCOPE in principal.scopes)
 
     def _find_person(self, key: str) -> KnownPerson | None:

@@ -15,7 +15,7 @@ import pytest
 from docyard.identity.provider import MAX_STALE_S, REFETCH_INTERVAL_S, REFRESH_S, RETRY_S, Provider
 from docyard.identity.resource_server import ResourceServer
 from docyard.identity.signed_tokens import LEEWAY_S
-from docyard.identity.users import Users
+from docyard.identity.users import ClaimNames, Users
 from docyard.identity.verifier import Authenticated, TokenRefusal
 from tests.docyard.identity.provider_site import (
     AUDIENCE,
@@ -63,6 +63,23 @@ def test_valid_token_names_its_principal(setup: Setup) -> None:
     assert principal.scopes == {"docs:read", "docs:write"}
     assert result.person is None
     assert result.expires_at == NOW + 600
+
+
+@loop_over("organization", ["", " ", ["acme"], ["acme", "globex"], {"id": "acme"}, 7, False, "x" * 201, "a\x00"])
+def test_invalid_organization_is_refused_because_groups_would_count_in_all(
+    setup: Setup, organization: Any
+) -> None:
+    result = setup.verify(setup.site.sign({"groups": ["staff"], "organization": organization}))
+    assert isinstance(result, TokenRefusal)
+    assert "organization" in result.message
+
+
+def test_server_of_one_repository_does_not_read_the_organization(setup: Setup) -> None:
+    names = ClaimNames(organization=None)
+    server = ResourceServer(setup.provider, AUDIENCE, Users({}, None, []), names, clock=setup.day)
+    result = anyio.run(server.verify, setup.site.sign({"organization": ["acme"]}), ENDPOINT)
+    assert isinstance(result, Authenticated)
+    assert result.principal.organization is None
 
 
 @loop_over("key", ["ec1", "rsa1", "ed1"])

@@ -214,6 +214,9 @@ def test_only_members_of_the_operators_groups_are_operators() -> None:
     # A user without an organization is no operator.
     assert not sign_in_as(users, {"sub": "1", "groups": ["staff"]}).principal.is_operator
     assert not sign_in_as(users, {"sub": "1", "organization": "acme"}).principal.is_operator
+    # The groups of a member of an organization count in this organization only.
+    claims = {"sub": "1", "organization": "acme", "groups": ["operators"]}
+    assert not sign_in_as(users, claims).principal.is_operator
     assert not sign_in_as(NO_USERS, {"sub": "1", "groups": ["operators"]}).principal.is_operator
 
 
