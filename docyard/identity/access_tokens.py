@@ -182,12 +182,7 @@ class AccessTokens:
             return TokenRefusal(
                 "the token was revoked, or has expired", "Ask an administrator for a new token."
             )
-        expires_at = None if token.expires_at is None else token.expires_at / 1_000
-        is_operator = token.organization is None and ADMIN_SCOPE in token.scopes
-        principal = Principal(
-            f"token:{token.id}", token.name, token.organization, token.groups, token.scopes, is_operator
-        )
-        return Authenticated(principal, None, _hash_secret(secret), expires_at)
+        return _build_authenticated(token, _hash_secret(secret))
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
         """Return the current identity of a session that a token started; None if the token is not valid.
@@ -197,7 +192,10 @@ class AccessTokens:
         if not authenticated.principal.key.startswith("token:tok_"):
             return authenticated
         token = await self._find_token(authenticated.token_key)
-        return authenticated if token is not None and self._is_active(token) else None
+        if token is None or not self._is_active(token):
+            return None
+        # The organization may have another slug now, and its old slug may be that of another organization.
+        return _build_authenticated(token, authenticated.token_key)
 
     def _is_active(self, token: AccessToken) -> bool:
         has_expired = token.expires_at is not None and self._clock_ms() >= token.expires_at
@@ -249,6 +247,15 @@ def _build_token(row: Any) -> AccessToken:
         row.expires_at,
         row.revoked_at,
     )
+
+
+def _build_authenticated(token: AccessToken, digest: bytes) -> Authenticated:
+    expires_at = None if token.expires_at is None else token.expires_at / 1_000
+    is_operator = token.organization is None and ADMIN_SCOPE in token.scopes
+    principal = Principal(
+        f"token:{token.id}", token.name, token.organization, token.groups, token.scopes, is_operator
+    )
+    return Authenticated(principal, None, digest, expires_at)
 
 
 def _build_name_error(name: str) -> InvalidAccessToken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from docyard.caller import ADMIN_SCOPE, READ_SCOPE, WRITE_SCOPE
 from docyard.database.database import Database
@@ -98,6 +98,24 @@ def test_names_are_unique_in_an_organization(tokens: AccessTokens) -> None:
     tokens.revoke(None, "ci")
     active_organizations = [token.organization for token in tokens.list() if token.revoked_at is None]
     assert active_organizations == ["acme", "globex"]
+
+
+def test_session_follows_the_organization_of_its_token(tokens: AccessTokens, database: Database) -> None:
+    owner = verify(tokens, tokens.add("acme", "ci", [READ_SCOPE], ["staff"]))
+    assert isinstance(owner, Authenticated)
+    with database.begin() as connection:
+        connection.execute(update(ORGANIZATIONS).where(ORGANIZATIONS.c.slug == "acme").values(slug="acme-2"))
+        connection.execute(insert(ORGANIZATIONS).values(id="org_other", slug="acme"))
+    current_owner = anyio.run(tokens.revalidate, owner)
+    assert current_owner is not None
+    assert current_owner.principal.organization == "acme-2"
+
+
+def test_session_of_an_operator_stays_one_of_an_operator(tokens: AccessTokens) -> None:
+    owner = verify(tokens, tokens.add(None, "ops", [ADMIN_SCOPE]))
+    assert isinstance(owner, Authenticated)
+    stored_owner = owner._replace(principal=owner.principal._replace(is_operator=False))
+    assert anyio.run(tokens.revalidate, stored_owner) == owner
 
 
 def test_invalid_token_is_not_created(tokens: AccessTokens) -> None:

@@ -220,6 +220,14 @@ def test_only_members_of_the_operators_groups_are_operators() -> None:
     assert not sign_in_as(NO_USERS, {"sub": "1", "groups": ["operators"]}).principal.is_operator
 
 
+def test_session_of_an_operator_depends_on_the_settings() -> None:
+    users = Users({}, None, operator_groups=["operators"])
+    owner = sign_in_as(users, {"sub": "1", "groups": ["operators"]})
+    stored_owner = owner._replace(principal=owner.principal._replace(is_operator=False))
+    assert users.revalidate(stored_owner) == owner
+    assert NO_USERS.revalidate(owner) == stored_owner
+
+
 def test_administrators_of_the_only_repository_are_operators() -> None:
     users = Users({}, None, [Rule("lead", "", Role.ADMIN), Rule("staff", "", Role.WRITER)])
     assert sign_in_as(users, {"sub": "1", "groups": ["lead"]}).principal.is_operator
