@@ -134,6 +134,13 @@ def test_operator_adds_changes_renames_and_removes(browser: Browser, operator: A
     assert "server.remove" in browser.get("/admin/initech")
 
 
+def test_organization_without_a_name_is_shown_by_its_slug(app: ASGIApp, browser: Browser) -> None:
+    path = "/admin/acme/settings"
+    Browser(app, "acme").post(path, version=browser.read_version(path), act="save", name="")
+    assert ">acme</a>" in browser.get("/admin")
+    assert "<h1>acme</h1>" in browser.get("/admin/acme")
+
+
 def test_rule_of_any_group_has_a_page(browser: Browser, operator: Administration) -> None:
     path = browser.post("/admin/acme/rules", group="/teams/a:b é?", namespace_prefix="api", role="reader")
     assert operator.find(rule("/teams/a:b é?:api")) == {"role": "reader"}
