@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from docyard.database.database import Database
 from docyard.database.errors import DatabaseUnavailable
@@ -34,6 +34,8 @@ QUEUE_LIMIT = 20_000
 _BATCH_CALLS = 2_000
 _MAX_RETRY_S = 5.0
 _CLOSE_TIMEOUT_S = 3.0
+# A server or namespace was deleted meanwhile, or the database cannot store a text.
+_REFUSALS = (IntegrityError, DataError, UnicodeEncodeError)
 _READING_TOOL = "get_doc"
 _NAMESPACE_FIELDS = ("docyard_namespace", "namespace")
 _MAX_ADDRESS_CHARACTERS = 2_000
@@ -166,11 +168,11 @@ class Recorder:
             return
         try:
             self._write(self._pending)
-        except IntegrityError:  # a server or namespace was deleted meanwhile
+        except _REFUSALS:
             while self._pending:
                 try:
                     self._write(self._pending[:1])
-                except IntegrityError:
+                except _REFUSALS:
                     self._drop(1)
                 del self._pending[0]
         self._pending = []

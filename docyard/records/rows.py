@@ -17,6 +17,8 @@ from docyard.records.questions import clean_question
 from tools.records.searches import SearchRecord
 from workspace.lru_cache import LRUCache
 
+_UNKNOWN_OUTCOME = "UNKNOWN_TOOL"
+_UNKNOWN_TOOL = "unknown"
 _MAX_NAME_CHARACTERS = 200
 _MAX_MISSING_WORDS = 20
 _REMEMBERED_CALLERS = 2_000
@@ -91,7 +93,10 @@ class RowBuilder:
                 {
                     "id": create_id("tcl", LONG_ID_CHARACTERS),
                     **owner,
-                    "tool": call.tool[:_MAX_NAME_CHARACTERS],
+                    # The name of an unknown tool is a text of the client.
+                    "tool": _UNKNOWN_TOOL
+                    if call.outcome == _UNKNOWN_OUTCOME
+                    else call.tool[:_MAX_NAME_CHARACTERS],
                     "outcome": call.outcome,
                     "response_time_ms": round(call.duration_ms),
                 }

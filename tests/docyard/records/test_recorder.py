@@ -56,6 +56,31 @@ def test_search_is_stored_with_its_words(
     assert recorder.numbers == (1, 0, 0, False)
 
 
+def test_name_of_an_unknown_tool_is_not_stored(
+    database: Database, target: RecordTarget, build_recorder: BuildRecorder
+) -> None:
+    recorder = build_recorder()
+    observe(recorder, target, tool="my password\0\udc80", code="UNKNOWN_TOOL")
+    observe(recorder, target, make_search("harmless"))
+    record(recorder)
+    with database.connect() as connection:
+        tools = set(connection.execute(select(TOOL_CALLS.c.tool)).scalars())
+    assert tools == {"unknown", "search_documentation"}
+    assert recorder.numbers == (2, 0, 0, False)
+
+
+def test_call_that_the_database_refuses_does_not_stop_the_others(
+    database: Database, target: RecordTarget, build_recorder: BuildRecorder
+) -> None:
+    recorder = build_recorder()
+    observe(recorder, target, make_search("before"))
+    observe(recorder, target, make_search("text", walkthrough="\0\udc80"))
+    observe(recorder, target, make_search("after"))
+    record(recorder)
+    assert {"before", "after"} <= {row.query_text for row in read_searches(database)}
+    assert recorder.numbers.waiting == 0
+
+
 def test_mode_hash_stores_no_words(
     database: Database, target: RecordTarget, build_recorder: BuildRecorder
 ) -> None:
