@@ -15,7 +15,8 @@ __all__ = ["ADMIN_SCOPE", "READ_SCOPE", "SCOPES", "WRITE_SCOPE", "Caller", "Prin
 class Principal(NamedTuple):
     """The identity that a request proves, or the address that it comes from.
 
-    `key` is stable: `token:ID`, `user:ISSUER#SUBJECT`, `address:IP`, or `server` for the server's own token.
+    `key` is stable: `token:ID`, `user:ISSUER#SUBJECT`, `address:IP` (of IPv6 the network), or `server` for
+    the server's own token.
     `name` is for people. `organization` is the slug of the organization that issued a token; None if the
     principal belongs to none. `groups` are names that rules of organizations use. `is_operator` is True for
     those who operate the server: administrators of an organization do not see what others share.

@@ -39,6 +39,7 @@ from docyard.http.login_page import (
 )
 from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
 from docyard.identity.verifier import INVALID_TOKEN, Authenticated, TokenRefusal, Verifier
+from docyard.limits.addresses import group_address
 from docyard.sessions.sessions import MAX_SESSION_S, Session, Sessions
 from workspace.errors import WorkspaceError
 
@@ -249,7 +250,8 @@ class AuthenticationMiddleware:
         if not is_mcp_path(path) and (session := await self.find_session(scope)) is not None:
             return self._build_caller(session.owner, session.csrf, is_session=True)
         if self._anonymous_scopes is not None:
-            address = (scope.get("client") or ("unknown",))[0]
+            # A client usually has all addresses of an IPv6 network: each would have limits of its own.
+            address = group_address((scope.get("client") or ("unknown",))[0])
             principal = Principal(f"{_ADDRESS_PREFIX}{address}", address, scopes=self._anonymous_scopes)
             csrf = self._sessions.compute_csrf_token(_ANONYMOUS_NAME)
             return self._build_caller(Authenticated(principal), csrf)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import anyio
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from docyard.caller import READ_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle
 from docyard.sessions.memory import MemorySessions
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
-from workspace.policy.tokens import Tokens
+from workspace.policy.tokens import READ_SCOPE, Tokens
 
 HTML_HEADERS = {"Accept": "text/html"}
 COOKIE_NAME = f"docyard_session_{PORT}"
@@ -373,3 +374,38 @@ def test_anonymous_request_that_needs_more_scopes_returns_401() -> None:
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == 'Bearer realm="docyard"'
     assert client.post("/mcp").status_code == 200
+
+
+@loop_over(
+    ("addresses", "count"),
+    [
+        (["2001:db8::1", "2001:db8::2:ffff", "2001:db8:0:1::1"], 2),
+        (["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"], 2),
+    ],
+)
+def test_anonymous_callers_of_one_network_are_one_principal(addresses: list[str], count: int) -> None:
+    keys = set()
+
+    async def read_caller(scope: Scope, receive: Receive, send: Send) -> None:
+        keys.add(scope["state"]["caller"].principal.key)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    authentication = AuthenticationMiddleware(
+        read_caller,
+        (),
+        MemorySessions(),
+        FailedLoginThrottle(),
+        cookie_name=COOKIE_NAME,
+        may_write=False,
+        is_proxied=False,
+        anonymous_scopes=frozenset({READ_SCOPE}),
+    )
+    for address in addresses:
+        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": []}
+        anyio.run(authentication, {**scope, "client": (address, 1)}, receive, send)
+    assert len(keys) == count

@@ -65,7 +65,7 @@ def test_valid_token_names_its_principal(setup: Setup) -> None:
     assert result.expires_at == NOW + 600
 
 
-@loop_over("organization", ["", " ", ["acme"], ["acme", "globex"], {"id": "acme"}, 7, False, "x" * 201, "a\x00"])
+@loop_over("organization", ["", " ", ["acme"], ["acme", "globex"], {"id": "acme"}, 7, "x" * 201, "a\x00"])
 def test_invalid_organization_is_refused_because_groups_would_count_in_all(
     setup: Setup, organization: Any
 ) -> None:
