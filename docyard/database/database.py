@@ -165,12 +165,18 @@ def _create_sqlite_engine(url: URL) -> Engine:
         connection.isolation_level = None
         for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=NORMAL"):
             connection.execute(f"PRAGMA {pragma}")
+        # SQLite's own function lowers ASCII letters alone.
+        connection.create_function("lower", 1, _lower, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, or_, select
 
 from docyard.database.database import Database
-from docyard.database.tables import AUDIT_LOG, PROBLEM_REPORTS, SEARCH_QUERIES, TERM_TOTALS, TOOL_CALLS
+from docyard.database.tables import AUDIT_LOG, PROBLEM_REPORTS, SEARCH_QUERIES, SESSIONS, TERM_TOTALS, TOOL_CALLS
 from docyard.records.questions import clean_question, hash_question, load_hash_key, normalize_question
 from docyard.records.retention import BATCH_ROWS, delete_searches, lock_for_writing
 
@@ -57,7 +57,7 @@ def count_person(database: Database, key: str) -> ErasedRecords:
 
 
 def erase_person(database: Database, key: str) -> ErasedRecords:
-    """Remove the searches, calls and reports of a principal. Raises DatabaseUnavailable.
+    """Remove the searches, calls and reports of a principal, and sign them out. Raises DatabaseUnavailable.
 
     The audit log keeps its entries, because each contains the hash of the one before.
     """
@@ -67,6 +67,7 @@ def erase_person(database: Database, key: str) -> ErasedRecords:
         reports = connection.execute(
             delete(PROBLEM_REPORTS).where(PROBLEM_REPORTS.c.mcp_server_user_id == key)
         ).rowcount
+        connection.execute(delete(SESSIONS).where(SESSIONS.c.principal == key))
         audit_entries = _count(connection, AUDIT_LOG, AUDIT_LOG.c.principal == key)
     _clean_file(database)
     return ErasedRecords(searches, calls, reports, audit_entries)
@@ -88,13 +89,13 @@ def _match_reports(text: str) -> ColumnElement[bool]:
 
 
 def _list_forms(text: str) -> Sequence[str]:
-    """Return the forms in which records store a text, in lower case."""
+    """Return the forms in which records store a text, also in lower case."""
     forms = (text.strip(), clean_question(text), normalize_question(text))
-    return list(dict.fromkeys(form.lower() for form in forms if form))
+    # A database may lower ASCII letters alone: then the exact text is found, and other cases are not.
+    return list(dict.fromkeys(case for form in forms if form for case in (form, form.lower())))
 
 
 def _contains(column: Any, text: str) -> ColumnElement[bool]:
-    # SQLite lowers ASCII letters alone, so the stored text is also compared as it is.
     return or_(func.lower(column).contains(text, autoescape=True), column.contains(text, autoescape=True))
 
 
@@ -124,5 +125,5 @@ def _clean_file(database: Database) -> None:
         database.execute_alone("VACUUM")
         database.execute_alone("PRAGMA wal_checkpoint(TRUNCATE)")
     else:
-        for table in (SEARCH_QUERIES, TERM_TOTALS, PROBLEM_REPORTS, TOOL_CALLS):
+        for table in (SEARCH_QUERIES, TERM_TOTALS, PROBLEM_REPORTS, TOOL_CALLS, SESSIONS):
             database.execute_alone(f"VACUUM {table.name}")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from docyard.commands.admin import command
 from docyard.database.database import Database
-from docyard.database.tables import NAMESPACES, TERM_TOTALS
+from docyard.database.tables import NAMESPACES, SESSIONS, TERM_TOTALS
 from docyard.records.erasure import count_person, count_text, erase_person, erase_text
 from docyard.records.problem_reports import build_report_receiver, list_reports
 from docyard.records.recorder import Recorder
@@ -58,6 +58,30 @@ def test_text_is_removed_from_rows_counts_reports_and_files(database: Database, 
         assert b"tok_9f" not in data.lower()
     assert erase_text(database, SECRET) == (0, 0, 0, 0)
     assert count_text(database, "wörd").searches == 1
+
+
+def test_text_with_letters_of_any_alphabet_is_found(
+    database: Database, target: RecordTarget, build_recorder: Callable[..., Recorder]
+) -> None:
+    recorder = build_recorder()
+    observe(recorder, target, make_search("Das ist ÜBER-Geheim", missing_words=("ÜBER-Geheim",)))
+    assert recorder._work()
+    receive = build_report_receiver(database, lambda: target)
+    receive(ReaderReport("api", "a.md", "Der Schlüssel ist ÜBER-Geheim.", "", None))
+    for text in ("ÜBER-Geheim", "über-geheim") if database.is_sqlite else ("ÜBER-Geheim",):
+        assert count_text(database, text)[:3] == (1, 0, 1)
+    assert erase_text(database, "ÜBER-Geheim")[:3] == (1, 0, 1)
+
+
+def test_erased_person_is_signed_out(database: Database) -> None:
+    values = {"principal_name": "Ben", "group_names": [], "scopes": [], "token_digest": "", "last_used_at": 0}
+    with database.begin() as connection:
+        for name in ("ana", "ben"):
+            key = f"user:issuer#{name}"
+            connection.execute(insert(SESSIONS).values(digest=name, principal=key, **values))
+    erase_person(database, "user:issuer#ben")
+    with database.connect() as connection:
+        assert connection.execute(select(SESSIONS.c.digest)).scalars().all() == ["ana"]
 
 
 def test_person_is_removed_from_searches_calls_and_reports(database: Database) -> None:
