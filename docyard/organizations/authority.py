@@ -12,6 +12,7 @@ the same repositories. The path after a host is the beginning of the path of a U
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -28,6 +29,7 @@ PATH_FIELDS = ("repo", "artifact", "key")
 
 _UNCHECKED_FIELDS = frozenset({"description", "permalink", "every"})
 _SSH_USER = "git"
+_MAX_ALTERNATES_BYTES = 100_000
 
 
 class NotPermitted(WorkspaceError):
@@ -108,7 +110,10 @@ def _resolve_paths(folder: Path, roots: list[Path], fields: Fields) -> Iterator[
             path = (folder / fields[name]).resolve()
             is_permitted = _is_in(path, roots)
             if is_permitted and name == "repo":
-                is_permitted = _is_in(_find_git_folder(path), roots)
+                git_folder = _find_git_folder(path)
+                is_permitted = git_folder is not None and all(
+                    _is_in(folder, roots) for folder in (git_folder, *_list_object_folders(git_folder))
+                )
         except (OSError, RuntimeError, ValueError):  # a loop of symbolic links, or a path with a zero byte
             is_permitted = False
         if not is_permitted:
@@ -121,8 +126,8 @@ def _resolve_paths(folder: Path, roots: list[Path], fields: Fields) -> Iterator[
         yield name, str(path)
 
 
-def _is_in(path: Path | None, roots: list[Path]) -> bool:
-    return path is not None and any(path == root or root in path.parents for root in roots)
+def _is_in(path: Path, roots: list[Path]) -> bool:
+    return any(path == root or root in path.parents for root in roots)
 
 
 def _find_git_folder(path: Path) -> Path | None:
@@ -133,8 +138,29 @@ def _find_git_folder(path: Path) -> Path | None:
     """
     for folder in (path / ".git", path):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
-            return folder.resolve()
+            # A file `commondir` names the folder of another repository, as in a linked working tree.
+            return None if (folder / "commondir").exists() else folder.resolve()
     return None
+
+
+def _list_object_folders(git_folder: Path) -> Iterator[Path]:
+    """Yield the folders in which Git reads objects and refs, those of other repositories included."""
+    yield (git_folder / "refs").resolve()
+    pending = [(git_folder / "objects").resolve()]
+    seen: set[Path] = set()
+    while pending:
+        folder = pending.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        yield folder
+        alternates = folder / "info" / "alternates"
+        if alternates.is_file():
+            for line in alternates.read_bytes()[:_MAX_ALTERNATES_BYTES].splitlines():
+                if line.startswith(b'"'):  # Git would read a quoted path
+                    yield Path("/")
+                elif line and not line.startswith(b"#"):
+                    pending.append((folder / os.fsdecode(line)).resolve())
 
 
 def _check_url(url: str, url_hosts: list[str]) -> None:
@@ -155,7 +181,7 @@ def _check_url(url: str, url_hosts: list[str]) -> None:
     if user is not None and not (is_ssh and user == _SSH_USER and address.password is None):
         raise _refuse_url(f"must contain no user, except {_SSH_USER}@ for SSH")
     path_parts = unquote(path).strip("/").split("/")
-    if ".." in path_parts or "." in path_parts or "\\" in path:
+    if ".." in path_parts or "." in path_parts or "\\" in unquote(path):
         raise _refuse_url("must contain no . or .. as a part of its path")
     server = f"{host.lower()}:{port}" if port is not None else host.lower()
     for entry in url_hosts:

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, or_, select
 
 from docyard.database.database import Database
-from docyard.database.tables import AUDIT_LOG, PROBLEM_REPORTS, SEARCH_QUERIES, SESSIONS, TERM_TOTALS, TOOL_CALLS
+from docyard.database.tables import (
+    AUDIT_LOG,
+    PROBLEM_REPORTS,
+    SEARCH_QUERIES,
+    SESSIONS,
+    TERM_TOTALS,
+    TOOL_CALLS,
+)
 from docyard.records.questions import clean_question, hash_question, load_hash_key, normalize_question
 from docyard.records.retention import BATCH_ROWS, delete_searches, lock_for_writing
 

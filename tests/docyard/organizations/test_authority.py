@@ -90,6 +90,43 @@ def test_git_folder_that_is_a_link_is_refused(places: Places) -> None:
         restrict(places, repo="git/acme/other")
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("objects/info/alternates", "{globex}/objects\n"),
+        ("objects/info/alternates", "# pool\n../../../globex/api.git/objects"),
+        ("objects/info/alternates", "../../work/.git/objects\n"),  # which has alternates, too
+        ("objects/info/alternates", '"{globex}/objects"\n'),
+        ("commondir", "{globex}\n"),
+    ],
+)
+def test_repository_with_objects_of_another_is_refused(places: Places, file: str, text: str) -> None:
+    acme, globex = places.folder / "git" / "acme", places.folder / "git" / "globex" / "api.git"
+    for folder, content in ((acme / "work" / ".git", "{globex}/objects"), (acme / "api.git", text)):
+        path = folder / (file if folder.name == "api.git" else "objects/info/alternates")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content.format(globex=globex))
+    with pytest.raises(PlaceNotPermitted):
+        restrict(places, repo="git/acme/api.git")
+
+
+@pytest.mark.parametrize("name", ["objects", "refs"])
+def test_repository_with_a_linked_folder_is_refused(places: Places, name: str) -> None:
+    folder = places.folder / "git" / "acme" / "api.git" / name
+    if folder.exists():
+        folder.rmdir()
+    folder.symlink_to(places.folder / "git" / "globex" / "api.git" / "objects")
+    with pytest.raises(PlaceNotPermitted):
+        restrict(places, repo="git/acme/api.git")
+
+
+def test_repository_may_share_objects_within_the_roots(places: Places) -> None:
+    info = places.folder / "git" / "acme" / "api.git" / "objects" / "info"
+    info.mkdir()
+    (info / "alternates").write_text("../../work/.git/objects\n")
+    assert restrict(places, repo="git/acme/api.git")
+
+
 def test_artifact_and_key_are_in_a_root_too(places: Places) -> None:
     assert restrict(places, artifact="git/acme/out", key="git/acme/key")["key"].endswith("/git/acme/key")
     with pytest.raises(PlaceNotPermitted):
@@ -143,6 +180,7 @@ def test_url_of_a_listed_host_is_permitted(places: Places, url: str) -> None:
         "https://[::1/acme",
         "https://github.com\\@evil.example/acme/docs.git",
         "https://github.com/acme\\..\\globex",
+        "https://github.com/acme/..%5Cglobex",
     ],
 )
 def test_other_url_is_refused(places: Places, url: str) -> None:
