@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tools.tool import Answer
 
 log = logging.getLogger("docyard")
+_UNKNOWN_TOOL = "unknown"
 
 
 class LimitingObserver:
@@ -34,7 +35,9 @@ class LimitingObserver:
         """Return the answer to a call that exceeds a limit; None if the call may run."""
         refusal = self._limiter.refuse(call, self._server)
         if refusal is not None:
-            self._record(call, CallOutcome(RATE_LIMITED, 0.0, None, ()))
+            # The name of an unknown tool is a text of the client, which records do not store.
+            name = call.name if self._server.find_tool(call.name) is not None else _UNKNOWN_TOOL
+            self._record(call._replace(name=name), CallOutcome(RATE_LIMITED, 0.0, None, ()))
         return refusal
 
     def observe(self, call: ToolCall, outcome: CallOutcome) -> None:

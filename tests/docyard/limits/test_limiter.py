@@ -21,6 +21,7 @@ from tools.documents.edit_document import TOOL as EDIT_TOOL
 from tools.records.searches import SearchRecord
 from tools.retrieval.search_documentation import TOOL as SEARCH_TOOL
 from tools.search.get_doc import TOOL as READ_TOOL
+from tools.tool import Answer
 from tools.toolsets import all_tools
 
 TOOLS = {tool.name: tool for tool in (EDIT_TOOL, SEARCH_TOOL, READ_TOOL)}
@@ -173,6 +174,23 @@ def test_observers_see_refused_and_finished_calls() -> None:
     observer.observe(call, OUTCOME)
     assert observer.refuse(call) is not None
     assert seen == ["ok", "RATE_LIMITED"]
+
+
+def test_name_of_an_unknown_tool_is_not_recorded_when_it_is_refused() -> None:
+    seen: list[str] = []
+
+    class Recorder:
+        def refuse(self, call: ToolCall) -> Answer | None:
+            return None
+
+        def observe(self, call: ToolCall, outcome: CallOutcome) -> None:
+            seen.append(call.name)
+
+    limiter = Limiter(LimitsSection(calls_per_minute=1), Clock())
+    observer = LimitingObserver(limiter, LimitedServer("acme", TOOLS.get), [Recorder()])
+    for name in (SEARCH, "my password", SEARCH):
+        observer.refuse(ToolCall(name, {}, "", None))
+    assert seen == ["unknown", SEARCH]
 
 
 def test_organization_limit_below_the_limit_of_a_caller_is_refused() -> None:
