@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, false, insert, select, update
+from sqlalchemy import Connection, and_, false, func, insert, or_, select, update
 
 from docyard.database.ids import read_clock_ms
 from docyard.database.tables import AUDIT_LOG
@@ -117,6 +117,25 @@ def list_audit_entries(
     if limit:
         statement = statement.limit(limit)
     return [AuditEntry(**row._mapping) for row in connection.execute(statement)]
+
+
+def list_organization_entries(connection: Connection, slug: str, limit: int) -> list[AuditEntry]:
+    """Return the last entries of the organization that has a slug now, the newest first.
+
+    Entries of another organization that had the slug before are not its own.
+    """
+    columns = AUDIT_LOG.c
+    is_beginning = or_(
+        and_(columns.action == "organization.add", columns.object == slug),
+        and_(
+            columns.action == "organization.rename", columns.object.endswith(f" -> {slug}", autoescape=True)
+        ),
+    )
+    first_number = connection.scalar(
+        select(func.max(columns.number)).where(is_beginning, columns.outcome == "ok")
+    )
+    entries = list_audit_entries(connection, organization=slug, limit=limit)
+    return [entry for entry in entries if entry.number >= (first_number or 0)]
 
 
 def verify_audit_log(connection: Connection) -> AuditCheck:

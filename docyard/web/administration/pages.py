@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from docyard.organizations.administration import Administration, ChangeConflict
-from docyard.organizations.audit import list_audit_entries
+from docyard.organizations.audit import list_organization_entries
 from docyard.organizations.authority import Administrator, Places
 from docyard.organizations.objects import (
     Fields,
@@ -171,7 +171,7 @@ class AdministrationPage:
             for path, kind in KINDS_BY_PATH.items()
         }
         with self._access.database.connect() as connection:
-            entries = list_audit_entries(connection, organization=key.organization, limit=_SHOWN_ENTRIES)
+            entries = list_organization_entries(connection, key.organization, _SHOWN_ENTRIES)
         return self._render(
             "admin_organization.html",
             key=key,

@@ -178,6 +178,23 @@ def test_form_without_version_or_token_changes_nothing(browser: Browser, operato
     assert operator.read_state() == state
 
 
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_changes_of_an_earlier_organization_with_the_slug_are_not_shown(
+    app: ASGIApp, operator: Administration, is_renamed: bool
+) -> None:
+    operator.add(namespace("secret-plan"), {"repo": "/srv/x"})
+    assert "secret-plan" in Browser(app, "acme").get("/admin/acme")
+    operator.remove(ACME)
+    if is_renamed:
+        operator.rename(ObjectKey("globex"), "acme")
+    else:
+        operator.add(ACME, {})
+    operator.add(namespace("new"), {"repo": "/srv/x"})
+    page = Browser(app, "acme").get("/admin/acme")
+    assert "acme/new" in page
+    assert "secret-plan" not in page
+
+
 def test_administrator_sees_only_their_organization(app: ASGIApp, operator: Administration) -> None:
     browser = Browser(app, "acme")
     assert browser.send("GET", "/admin")[0] == 303
