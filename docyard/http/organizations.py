@@ -7,6 +7,7 @@ that the caller may not read is answered like one that does not exist.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -80,7 +81,12 @@ def read_host(scope: Scope, port: int) -> str:
 
 def list_hosts(hosting: Hosting, port: int) -> frozenset[tuple[str, int]]:
     """Return the host names of all servers, with the ports that requests may name."""
-    authorities = (parse_authority(host) for host in hosting.directory.hosts)
+    return _allow_hosts(hosting.directory.hosts, port)
+
+
+@lru_cache(maxsize=1)  # requests with unknown hosts need no token, and each asks twice
+def _allow_hosts(hosts: frozenset[str], port: int) -> frozenset[tuple[str, int]]:
+    authorities = (parse_authority(host) for host in hosts)
     return frozenset(
         name
         for authority in authorities

@@ -81,7 +81,7 @@ class Directory:
         """Return the server with a host, in lower case and with a port unless it is the default one."""
         return self._servers_by_host.get(host)
 
-    @property
+    @cached_property
     def hosts(self) -> frozenset[str]:
         """The hosts of all servers."""
         return frozenset(self._servers_by_host)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from docyard.http.host_origin import AllowedHosts, HostOriginMiddleware
+from docyard.http.organizations import list_hosts
+from docyard.organizations.directory import Directory, OrganizationEntry, ServerEntry
+from index.sources.settings import AnswerLimits, Features
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 
@@ -126,3 +132,14 @@ def test_every_response_has_isolation_headers(token_app: RunningApp, path: str) 
     assert "permissions-policy" in response.headers
     assert "server" not in response.headers
     assert ("no-store" in response.headers["cache-control"]) is (path != "/static/base.css")
+
+
+def test_hosts_of_servers_are_read_again_only_when_the_organizations_change() -> None:
+    server = ServerEntry("mcp_1", "docs", "", "docs.example", Features(), AnswerLimits(), ())
+    acme = OrganizationEntry("org_1", "acme", "", {}, {}, {"docs": server}, ())
+    hosting: Any = SimpleNamespace(directory=Directory(1, {"acme": acme}))
+    hosts = list_hosts(hosting, 8000)
+    assert hosts == {("docs.example", 80), ("docs.example", 443), ("docs.example", 8000)}
+    assert list_hosts(hosting, 8000) is hosts
+    hosting.directory = Directory(2, {})
+    assert list_hosts(hosting, 8000) == frozenset()
