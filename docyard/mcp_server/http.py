@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Self
 
 import anyio
+from anyio.lowlevel import RunVar
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import INVALID_REQUEST
 from starlette.datastructures import Headers, QueryParams
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,9 +35,15 @@ from tools.dispatcher import Dispatcher
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The maximum size of the body of a request."""
 
+MAX_LARGE_BODIES = 32
+"""The maximum number of bodies of more than 64 KiB that are in memory at the same time."""
+
 WORKER_COUNT = 8
 """The number of tool calls that run at the same time."""
 
+_SMALL_BODY_BYTES = 64 * 1024
+_LARGE_BODIES: RunVar[anyio.CapacityLimiter] = RunVar("large bodies")  # of all endpoints of the process
+_RETRY_S = 2
 _TOO_LARGE_STATUS = 413
 _EVENT_STREAM = "text/event-stream"
 
@@ -70,7 +79,14 @@ class Endpoint:
             return
         accept_header = ",".join(Headers(scope=scope).getlist("accept"))
         app = self._event_app if _EVENT_STREAM in accept_header.lower() else self._json_app
-        await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
+        with _ArrayReceive(receive) as receive_array:
+            checking_send = _CheckingSend(scope, receive, send, receive_array)
+            try:
+                await app(scope, receive_array, checking_send)
+            except ClientDisconnect:
+                if not receive_array.is_refused:
+                    raise
+                await checking_send({"type": "http.response.start"})
 
     def close(self) -> None:
         """End all streams, each with its last message, and all calls that wait for a decision."""
@@ -80,11 +96,23 @@ class Endpoint:
 
 
 class _ArrayReceive:
-    """A `receive` function that wraps an array of arguments in the body for the SDK."""
+    """A `receive` function that wraps an array of arguments in the body for the SDK.
+
+    It refuses a large body if too many are in memory: the SDK then sees a disconnected client.
+    """
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._is_complete = False
+        self._limiter: anyio.CapacityLimiter | None = None
+        self.is_refused = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._limiter is not None:
+            self._limiter.release_on_behalf_of(self)
 
     async def __call__(self) -> Message:
         if self._is_complete:
@@ -93,23 +121,44 @@ class _ArrayReceive:
         while not self._is_complete:
             message = await self._receive()
             body += message.get("body", b"")
+            if len(body) > _SMALL_BODY_BYTES and self._limiter is None and not self._count_large_body():
+                self._is_complete = self.is_refused = True
+                return {"type": "http.disconnect"}
             is_last = not message.get("more_body", False) or len(body) > MAX_BODY_BYTES
             self._is_complete = message["type"] != "http.request" or is_last
         return {**message, "body": wrap_array(bytes(body))} if message["type"] == "http.request" else message
 
+    def _count_large_body(self) -> bool:
+        limiter = _LARGE_BODIES.get(None)
+        if limiter is None:
+            limiter = anyio.CapacityLimiter(MAX_LARGE_BODIES)
+            _LARGE_BODIES.set(limiter)
+        try:
+            limiter.acquire_on_behalf_of_nowait(self)
+        except anyio.WouldBlock:
+            return False
+        self._limiter = limiter
+        return True
 
-class _TooLargeSend:
-    """A `send` function that adds a fix to the SDK's response to a body that is too large."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+class _CheckingSend:
+    """A `send` function that replaces the SDK's response to a body that is too large, or was refused."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, body: _ArrayReceive) -> None:
         self._scope, self._receive, self._send = scope, receive, send
+        self._body = body
         self._is_replaced = False
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE_STATUS:
+        if self._is_replaced:
+            return
+        if self._body.is_refused:
+            self._is_replaced = True
+            await _build_busy_response()(self._scope, self._receive, self._send)
+        elif message["type"] == "http.response.start" and message["status"] == _TOO_LARGE_STATUS:
             self._is_replaced = True
             await _build_too_large_response()(self._scope, self._receive, self._send)
-        elif not self._is_replaced:
+        else:
             await self._send(message)
 
 
@@ -121,10 +170,22 @@ def _build_too_large_response() -> Response:
     )
 
 
-def _build_error_response(status: int, message: str, data: Mapping[str, object]) -> Response:
+def _build_busy_response() -> Response:
+    return _build_error_response(
+        503,
+        "the server reads too many large messages now. Send the message again in a moment.",
+        {"code": "TOO_MANY_LARGE_MESSAGES", "limit": MAX_LARGE_BODIES},
+        # The rest of the body is not read.
+        {"Retry-After": str(_RETRY_S), "Connection": "close"},
+    )
+
+
+def _build_error_response(
+    status: int, message: str, data: Mapping[str, object], headers: Mapping[str, str] | None = None
+) -> Response:
     error = {"code": INVALID_REQUEST, "message": message, "data": data}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-    return Response(body, status, media_type="application/json")
+    return Response(body, status, headers, media_type="application/json")
 
 
 @asynccontextmanager

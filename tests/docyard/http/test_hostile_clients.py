@@ -6,13 +6,13 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
-from docyard.mcp_server.http import MAX_BODY_BYTES
+from docyard.mcp_server.http import MAX_BODY_BYTES, MAX_LARGE_BODIES
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.documentation_sources import create_source_repositories, write_sources_file
 from tests.docyard.http.test_supervisor import MAX_UNANSWERED_S, list_workers, search
@@ -179,3 +179,24 @@ def test_stream_of_a_client_that_disconnects_is_released(server: HttpServer) -> 
     while count_files(server) > file_count + 5:
         assert time.monotonic() < deadline, "streams were not released"
         time.sleep(0.05)
+
+
+def test_many_large_bodies_that_do_not_end_are_refused(server: HttpServer) -> None:
+    size, refused_count = read_size(server), 48
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connect(server)) for _ in range(MAX_LARGE_BODIES + refused_count)]
+        responses = []
+        for client in clients:
+            client.sendall(build_head(server, f"Content-Length: {MAX_BODY_BYTES}"))
+            with suppress(ConnectionError):
+                client.sendall(b"x" * (MAX_BODY_BYTES - 1))
+                client.settimeout(0.01)
+            with suppress(TimeoutError, ConnectionError):
+                responses.append(client.recv(65_536))
+        assert sum(response.startswith(b"HTTP/1.1 503") for response in responses) >= refused_count - 5
+        assert read_size(server) <= size + 1.5 * MAX_LARGE_BODIES * MAX_BODY_BYTES
+        search_quickly(server)
+    time.sleep(0.5)
+    with connect(server) as client:
+        client.sendall(build_head(server, f"Content-Length: {len(CHUNK) + 9}") + b"x" * (len(CHUNK) + 9))
+        assert client.recv(65_536).startswith(b"HTTP/1.1 400")
