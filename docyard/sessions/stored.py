@@ -39,6 +39,9 @@ CACHE_S = 5.0
 MAX_SESSIONS = 10_000
 """The number of sessions; beyond it the least recently used session ends."""
 
+MAX_OWN_SESSIONS = 100
+"""The number of sessions of one principal, who could otherwise end the sessions of all others."""
+
 _USE_INTERVAL_S = 300.0  # between two updates of the time of the last use
 _KEY_PURPOSE = b"docyard sessions\n"
 
@@ -56,10 +59,12 @@ class StoredSessions:
         clock: Callable[[], float] = time.time,
         *,
         max_sessions: int = MAX_SESSIONS,
+        max_own_sessions: int = MAX_OWN_SESSIONS,
     ) -> None:
         self._database = database
         self._clock = clock
         self._max_sessions = max_sessions
+        self._max_own_sessions = max_own_sessions
         self._key = hmac.digest(load_user_key(), _KEY_PURPOSE + database.description.encode(), "sha256")
         self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
 
@@ -112,6 +117,14 @@ class StoredSessions:
                     )
                 )
             )
+            own_older = (
+                select(columns.digest)
+                .where(columns.principal == principal.key)
+                .order_by(columns.last_used_at.desc(), columns.created_at.desc())
+                .offset(self._max_own_sessions - 1)
+            )
+            own_digests = connection.execute(own_older).scalars().all()
+            connection.execute(delete(SESSIONS).where(columns.digest.in_(own_digests)))
             count = connection.scalar(select(func.count()).select_from(SESSIONS)) or 0
             if count >= self._max_sessions:
                 oldest = (

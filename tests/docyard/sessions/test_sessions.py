@@ -136,6 +136,17 @@ async def test_csrf_tokens_differ_by_server(tmp_path: Path) -> None:
     assert len(tokens) == 4
 
 
+async def test_principal_cannot_end_the_sessions_of_others(database: Database, clock: Clock) -> None:
+    sessions = StoredSessions(database, clock, max_sessions=4, max_own_sessions=2)
+    other = OWNER._replace(principal=OWNER.principal._replace(key="user:https://id.example#43"))
+    other_value, values = await sessions.start(other), []
+    for _ in range(5):
+        clock.now += 1
+        values.append(await sessions.start(OWNER))
+    assert [await sessions.find(value) is not None for value in values] == [False, False, False, True, True]
+    assert await sessions.find(other_value) is not None
+
+
 async def test_workers_with_one_database_share_sessions_and_csrf_tokens(
     database: Database, clock: Clock
 ) -> None:
