@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from docyard import environment
@@ -13,9 +15,22 @@ from docyard.hosting.hosting import Hosting, HostingFolders
 from docyard.settings.file import ServerSettings
 from docyard.sources.follower import Follower
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
+from workspace.git.remotes.credentials import Access
 
 RELOAD_INTERVAL_S = 1.0
 """The time between two looks for changes of the database."""
+
+
+def restrict_access(access: Access, url_hosts: Sequence[str]) -> Access:
+    """Return the credentials for the URLs that administrators of organizations may name.
+
+    A token that belongs to no host would be sent to each host that they name, also to their own. So it is
+    used only if they can name a single one.
+    """
+    hosts = {entry.partition("/")[0].lower() for entry in url_hosts}
+    if access.token is None or not hosts or (len(hosts) == 1 and "{" not in next(iter(hosts))):
+        return access
+    return replace(access, token=None)
 
 
 class OrganizationsService:
@@ -50,10 +65,13 @@ class OrganizationsService:
         self._check_schema()
         self.hosting.reload()
         self._follower = Follower(
-            self.hosting, environment.read_remote_access, self._reload, RELOAD_INTERVAL_S, leads=leads
+            self.hosting, self._read_remote_access, self._reload, RELOAD_INTERVAL_S, leads=leads
         )
         self._follower.listen_to_hangup()
         self._follower.start()
+
+    def _read_remote_access(self) -> Access:
+        return restrict_access(environment.read_remote_access(), self.settings.operator.url_hosts)
 
     def _reload(self) -> None:
         """Read the organizations if they have changed. `Hosting` logs the state of the database."""
