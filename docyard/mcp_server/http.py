@@ -19,7 +19,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import INVALID_REQUEST
 from starlette.datastructures import Headers, QueryParams
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -80,13 +79,12 @@ class Endpoint:
         accept_header = ",".join(Headers(scope=scope).getlist("accept"))
         app = self._event_app if _EVENT_STREAM in accept_header.lower() else self._json_app
         with _ArrayReceive(receive) as receive_array:
-            checking_send = _CheckingSend(scope, receive, send, receive_array)
-            try:
-                await app(scope, receive_array, checking_send)
-            except ClientDisconnect:
-                if not receive_array.is_refused:
-                    raise
-                await checking_send({"type": "http.response.start"})
+            # The SDK would log an error for each client that disconnects before the end of its body.
+            if not _is_too_large(scope) and not await receive_array.read():
+                if receive_array.is_refused:
+                    await _build_busy_response()(scope, receive, send)
+                return
+            await app(scope, receive_array, _TooLargeSend(scope, receive, send))
 
     def close(self) -> None:
         """End all streams, each with its last message, and all calls that wait for a decision."""
@@ -95,15 +93,21 @@ class Endpoint:
             self._review_page.stop()
 
 
+def _is_too_large(scope: Scope) -> bool:
+    """Return True if the head of a request says that its body is too large."""
+    length = Headers(scope=scope).get("content-length", "")
+    return length.isdecimal() and int(length) > MAX_BODY_BYTES
+
+
 class _ArrayReceive:
     """A `receive` function that wraps an array of arguments in the body for the SDK.
 
-    It refuses a large body if too many are in memory: the SDK then sees a disconnected client.
+    `read` reads the body first. It is refused if too many large ones are in memory.
     """
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._is_complete = False
+        self._first_message: Message | None = None
         self._limiter: anyio.CapacityLimiter | None = None
         self.is_refused = False
 
@@ -115,18 +119,24 @@ class _ArrayReceive:
             self._limiter.release_on_behalf_of(self)
 
     async def __call__(self) -> Message:
-        if self._is_complete:
-            return await self._receive()
+        message, self._first_message = self._first_message, None
+        return await self._receive() if message is None else message
+
+    async def read(self) -> bool:
+        """Read the body; return False if it is refused, or the client has disconnected."""
         body = bytearray()
-        while not self._is_complete:
+        is_complete = False
+        while not is_complete:
             message = await self._receive()
+            if message["type"] != "http.request":
+                return False
             body += message.get("body", b"")
             if len(body) > _SMALL_BODY_BYTES and self._limiter is None and not self._count_large_body():
-                self._is_complete = self.is_refused = True
-                return {"type": "http.disconnect"}
-            is_last = not message.get("more_body", False) or len(body) > MAX_BODY_BYTES
-            self._is_complete = message["type"] != "http.request" or is_last
-        return {**message, "body": wrap_array(bytes(body))} if message["type"] == "http.request" else message
+                self.is_refused = True
+                return False
+            is_complete = not message.get("more_body", False) or len(body) > MAX_BODY_BYTES
+        self._first_message = {**message, "body": wrap_array(bytes(body))}
+        return True
 
     def _count_large_body(self) -> bool:
         limiter = _LARGE_BODIES.get(None)
@@ -141,24 +151,18 @@ class _ArrayReceive:
         return True
 
 
-class _CheckingSend:
-    """A `send` function that replaces the SDK's response to a body that is too large, or was refused."""
+class _TooLargeSend:
+    """A `send` function that adds a fix to the SDK's response to a body that is too large."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, body: _ArrayReceive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
-        self._body = body
         self._is_replaced = False
 
     async def __call__(self, message: Message) -> None:
-        if self._is_replaced:
-            return
-        if self._body.is_refused:
-            self._is_replaced = True
-            await _build_busy_response()(self._scope, self._receive, self._send)
-        elif message["type"] == "http.response.start" and message["status"] == _TOO_LARGE_STATUS:
+        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE_STATUS:
             self._is_replaced = True
             await _build_too_large_response()(self._scope, self._receive, self._send)
-        else:
+        elif not self._is_replaced:
             await self._send(message)
 
 
