@@ -15,7 +15,7 @@ from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThr
 from docyard.sessions.memory import MemorySessions
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
-from workspace.policy.tokens import READ_SCOPE, Tokens
+from workspace.policy.tokens import Tokens
 
 HTML_HEADERS = {"Accept": "text/html"}
 COOKIE_NAME = f"docyard_session_{PORT}"
