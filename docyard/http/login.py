@@ -45,7 +45,7 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         from docyard.web.forms import FormRefused, read_fields
 
         try:
-            await read_fields(request)
+            await read_fields(request, MAX_FORM_BYTES)  # the sender may have no token
         except FormRefused:
             return RedirectResponse("/", 303)
         response = RedirectResponse(LOGIN_PATH, 303)

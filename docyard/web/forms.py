@@ -27,7 +27,7 @@ class FormRefused(WorkspaceError):
     fields: Mapping[str, str] = MappingProxyType({})
 
 
-async def read_fields(request: Request) -> Mapping[str, str]:
+async def read_fields(request: Request, max_bytes: int = MAX_FORM_BYTES) -> Mapping[str, str]:
     """Return the fields of a form by name, with LF line endings. Raises FormRefused.
 
     Of several fields with the same name, only the last one is returned.
@@ -42,9 +42,9 @@ async def read_fields(request: Request) -> Mapping[str, str]:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_FORM_BYTES:
+        if len(body) > max_bytes:
             raise FormRefused(
-                f"the form is larger than {MAX_FORM_BYTES:,} bytes",
+                f"the form is larger than {max_bytes:,} bytes",
                 fix="Shorten the text, or edit the document with Git.",
             )
     try:

@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from docyard.caller import READ_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle
+from docyard.http.login_page import MAX_FORM_BYTES
 from docyard.sessions.memory import MemorySessions
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
@@ -148,6 +149,9 @@ def test_person_signs_in_and_out(token_app: RunningApp, ana_token: str) -> None:
     old_cookie_value = browser.cookies[COOKIE_NAME]
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
     assert browser.get("/").status_code == 200
+    # A sender without a token cannot fill the memory with large forms.
+    large_form = {"csrf": find_csrf_token(page), "text": "x" * MAX_FORM_BYTES}
+    assert browser.post("/logout", data=large_form).headers["location"] == "/"
     assert browser.post("/logout", data={"csrf": find_csrf_token(page)}).headers["location"] == "/login"
     assert not browser.cookies
     assert browser.get("/", headers=HTML_HEADERS).status_code == 401
