@@ -186,7 +186,7 @@ def test_name_of_an_unknown_tool_is_not_recorded_when_it_is_refused() -> None:
         def observe(self, call: ToolCall, outcome: CallOutcome) -> None:
             seen.append(call.name)
 
-    limiter = Limiter(LimitsSection(calls_per_minute=1), Clock())
+    limiter = Limiter(LimitsSection(calls_per_minute=1))
     observer = LimitingObserver(limiter, LimitedServer("acme", TOOLS.get), [Recorder()])
     for name in (SEARCH, "my password", SEARCH):
         observer.refuse(ToolCall(name, {}, "", None))
