@@ -155,18 +155,22 @@ class AccessTokens:
 
         `record` is called first in the transaction, for the audit log.
         """
-        for token in self.list(organization):
-            if token.name == name and token.organization == organization and token.revoked_at is None:
-                with self._database.begin() as connection:
-                    record(connection)
-                    statement = update(ACCESS_TOKENS).where(ACCESS_TOKENS.c.id == token.id)
-                    connection.execute(statement.values(revoked_at=self._clock_ms()))
-                self._found = LRUCache(_MAX_CACHED)
-                return
-        raise UnknownAccessToken(
-            f"there is no active access token '{name[:60]}'",
-            fix="Run `docyard admin tokens list` to see all tokens.",
-        )
+        # Two tokens of the operator that were created at the same time can have one name.
+        ids = [
+            token.id
+            for token in self.list(organization)
+            if token.name == name and token.organization == organization and token.revoked_at is None
+        ]
+        if not ids:
+            raise UnknownAccessToken(
+                f"there is no active access token '{name[:60]}'",
+                fix="Run `docyard admin tokens list` to see all tokens.",
+            )
+        with self._database.begin() as connection:
+            record(connection)
+            statement = update(ACCESS_TOKENS).where(ACCESS_TOKENS.c.id.in_(ids))
+            connection.execute(statement.values(revoked_at=self._clock_ms()))
+        self._found = LRUCache(_MAX_CACHED)
 
     async def verify(self, secret: str, resource: str) -> Authenticated | TokenRefusal | None:
         """Return the identity of a token; None if the text is not one, or is unknown."""

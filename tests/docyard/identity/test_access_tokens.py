@@ -100,6 +100,14 @@ def test_names_are_unique_in_an_organization(tokens: AccessTokens) -> None:
     assert active_organizations == ["acme", "globex"]
 
 
+def test_tokens_of_one_name_are_revoked_together(tokens: AccessTokens, database: Database) -> None:
+    secrets = [tokens.add(None, name, [READ_SCOPE]) for name in ("ops", "other")]
+    with database.begin() as connection:  # as two processes would, at the same time
+        connection.execute(update(ACCESS_TOKENS).values(name="ops"))
+    tokens.revoke(None, "ops")
+    assert all(isinstance(verify(tokens, secret), TokenRefusal) for secret in secrets)
+
+
 def test_session_follows_the_organization_of_its_token(tokens: AccessTokens, database: Database) -> None:
     owner = verify(tokens, tokens.add("acme", "ci", [READ_SCOPE], ["staff"]))
     assert isinstance(owner, Authenticated)
