@@ -91,6 +91,8 @@ def build_organizations_app(
     inner_app = Starlette(lifespan=run, exception_handlers=handlers)
     inner_app.router.redirect_slashes = False
     is_proxied = bool(settings.allowed_names)
+    # The hosts of servers are names, too. The headers of senders that are no trusted proxies are removed.
+    may_be_proxied = is_proxied or operations.trusted_proxies is not None
     sessions = StoredSessions(service.database)
     challenges = Challenges(identity.issuers, partial(_find_base_url, service, identity, port))
     authentication = AuthenticationMiddleware(
@@ -100,7 +102,7 @@ def build_organizations_app(
         throttle or FailedLoginThrottle(),
         cookie_name=f"docyard_session_{port}",
         may_write=True,  # the pages of administrators
-        is_proxied=is_proxied,
+        is_proxied=may_be_proxied,
         anonymous_scopes=frozenset({READ_SCOPE}),
         find_required_scope=_find_required_scope,
         challenges=challenges,
@@ -154,7 +156,7 @@ def build_organizations_app(
         ]
     )
     allowed_hosts = settings.build_allowed_hosts(port).extend(partial(list_hosts, hosting, port))
-    host_check = HostOriginMiddleware(authentication, allowed_hosts, is_proxied=is_proxied)
+    host_check = HostOriginMiddleware(authentication, allowed_hosts, is_proxied=may_be_proxied)
     app = SafeHeaders(operations.wrap(host_check, is_proxied=is_proxied))
     shutdown = ShutdownMiddleware(app, [endpoints.close])
     inner_app.state.stop_event = shutdown.stop_event

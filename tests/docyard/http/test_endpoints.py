@@ -12,11 +12,14 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
+from docyard.caller import READ_SCOPE
 from docyard.database.schema import upgrade_schema
-from docyard.database.tables import NAMESPACES
+from docyard.database.tables import NAMESPACES, SERVERS
 from docyard.hosting.service import OrganizationsService
+from docyard.http.operations import Operations
 from docyard.http.organizations_server import build_organizations_app
 from docyard.http.settings import build_http_settings
+from docyard.identity.access_tokens import AccessTokens
 from docyard.mcp_server.notifications import ListAnnouncers
 from docyard.settings.file import read_server_file
 from tests.docyard.http.conftest import BASE_URL, PORT
@@ -108,3 +111,24 @@ def test_failed_endpoint_ends_no_other(
     assert ping(client, "globex") == 200
     assert ping(client, "acme") == 200
     assert "an endpoint of the organization 'acme' has ended" in caplog.text
+
+
+@pytest.mark.parametrize(("address", "is_secure"), [("127.0.0.1", True), ("192.0.2.1", False)])
+def test_cookie_of_a_server_with_a_host_is_secure_behind_a_trusted_proxy(
+    service: OrganizationsService, address: str, is_secure: bool
+) -> None:
+    with service.database.begin() as connection:
+        connection.execute(
+            update(SERVERS).values(host="docs.acme.example").where(SERVERS.c.id.like("%acme%"))
+        )
+    mark_change(service.database)
+    service.hosting.reload()
+    secret = AccessTokens(service.database).add("acme", "ci", [READ_SCOPE])
+    settings = build_http_settings(f"127.0.0.1:{PORT}", (), None, no_token=True, read_only=True)
+    operations = Operations(trusted_proxies=("127.0.0.1",))
+    app = build_organizations_app(service, settings, PORT, operations=operations)
+    headers = {"X-Forwarded-Proto": "https"}
+    with TestClient(app, base_url="http://docs.acme.example", client=(address, 1)) as client:
+        response = client.post("/login", data={"token": secret}, headers=headers, follow_redirects=False)
+    assert response.status_code == 303
+    assert ("; Secure" in response.headers["set-cookie"]) is is_secure
