@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from docyard.database.database import Database
 from docyard.database.tables import (
@@ -131,7 +131,14 @@ def read_directory(database: Database) -> Directory:
 
 
 def _read_version(connection: Connection) -> int:
-    return connection.scalar(select(func.max(AUDIT_LOG.c.number))) or 0
+    # A refused change has an entry, too, and must not have all organizations read again.
+    last_change = (
+        select(AUDIT_LOG.c.number)
+        .where(AUDIT_LOG.c.outcome == "ok")
+        .order_by(AUDIT_LOG.c.number.desc())
+        .limit(1)
+    )
+    return connection.scalar(last_change) or 0
 
 
 def _read_associations(connection: Connection) -> Mapping[str, list[str]]:

@@ -13,6 +13,7 @@ from docyard.database.tables import NAMESPACES, ORGANIZATIONS
 from docyard.organizations.administration import Administration, ChangeConflict
 from docyard.organizations.audit import list_audit_entries, verify_audit_log
 from docyard.organizations.authority import NotPermitted, Places
+from docyard.organizations.directory import read_directory_version
 from docyard.organizations.file import InvalidOrganizations
 from docyard.organizations.objects import AlreadyExists, ObjectKey, ObjectNotFound, compute_version
 from docyard.organizations.storage import InvalidStoredSettings
@@ -245,7 +246,7 @@ def test_administrator_changes_their_organization(database: Database) -> None:
 def test_administrator_changes_nothing_that_the_operator_decides(database: Database) -> None:
     operator = add_two_organizations(database)
     operator.change(server("docs"), {"host": "docs.example.org"})
-    state = operator.read_state()
+    state, version = operator.read_state(), read_directory_version(database)
     admin = administer(database, PLACES)
     for attempt in (
         lambda: admin.add(ObjectKey("new"), {}),
@@ -258,6 +259,7 @@ def test_administrator_changes_nothing_that_the_operator_decides(database: Datab
         with pytest.raises(NotPermitted):
             attempt()
     assert operator.read_state() == state
+    assert read_directory_version(database) == version
     with database.connect() as connection:
         refused = [entry for entry in list_audit_entries(connection) if entry.outcome == "NOT_PERMITTED"]
     assert len(refused) == 6
