@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from docyard.telemetry.metrics import Metrics
 
 _access_log = logging.getLogger(ACCESS_LOGGER)
+# A client can send any text as a method.
+_LOGGED_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _ROUTES_BY_PREFIX = {"/static/": "static", "/hooks/": "hooks", "/login": "login", "/.well-known/": "metadata"}
 
 
@@ -127,7 +129,7 @@ class TelemetryMiddleware:
 def _log_request(scope: Scope, route: str, status: int, duration_s: float, byte_count: int) -> None:
     fields = {
         "route": route,
-        "method": scope["method"] if scope["method"].isalpha() else "OTHER",
+        "method": scope["method"] if scope["method"] in _LOGGED_METHODS else "OTHER",
         "status": status,
         "duration_ms": round(duration_s * 1_000, 1),
         "bytes": byte_count,

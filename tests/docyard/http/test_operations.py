@@ -219,8 +219,11 @@ def test_address_that_sends_too_many_requests_is_answered_with_429() -> None:
 
 def test_access_log_has_no_path_query_or_address(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, ACCESS_LOGGER):
-        build_client(Operations(), address="192.0.2.7").get("/doc/secret.md?q=secret")
-    [record] = caplog.records
+        client = build_client(Operations(), address="192.0.2.7")
+        client.get("/doc/secret.md?q=secret")
+        client.request("MYPASSWORD", "/")
+    record, other_record = caplog.records
+    assert getattr(other_record, FIELDS)["method"] == "OTHER"
     fields = getattr(record, FIELDS)
     assert fields["route"] == "page"
     assert fields["status"] == 200
