@@ -15,7 +15,7 @@ from typing import NamedTuple
 from docyard.caller import ADMIN_SCOPE, READ_SCOPE, Principal
 from docyard.database.database import Database
 from docyard.database.errors import DatabaseUnavailable
-from docyard.identity.rules import Role, find_role
+from docyard.identity.rules import GroupRules, Role, find_role
 from docyard.organizations.directory import (
     EMPTY_DIRECTORY,
     Directory,
@@ -211,13 +211,13 @@ def _build_view(
     """
     if principal is not None and READ_SCOPE not in principal.scopes:
         return None
-    groups = _select_groups(directory, organization, principal)
+    rules = GroupRules(organization.rules, _select_groups(directory, organization, principal))
     namespaces = frozenset(
         name
         for name in server.namespaces
-        if name in organization.namespaces and find_role(organization.rules, groups, name) > Role.NONE
+        if name in organization.namespaces and rules.find_role(name) > Role.NONE
     )
-    if not namespaces and (server.namespaces or find_role(organization.rules, groups, "") is Role.NONE):
+    if not namespaces and (server.namespaces or rules.find_role("") is Role.NONE):
         return None
     return View(organization, server, namespaces)
 

@@ -50,19 +50,39 @@ class Rule(NamedTuple):
     role: Role
 
 
+class GroupRules:
+    """The rules that apply to a caller with some groups, by their prefixes.
+
+    An organization can have many namespaces and rules, and each request needs the roles in all namespaces of
+    a server.
+    """
+
+    def __init__(self, rules: Iterable[Rule], groups: Iterable[str]) -> None:
+        own_groups = {*groups, EVERYONE}
+        self._roles: dict[str, Role] = {}
+        denied_prefixes = set()
+        for rule in rules:
+            if rule.group in own_groups:
+                prefix = rule.namespace_prefix
+                self._roles[prefix] = max(rule.role, self._roles.get(prefix, Role.NONE))
+                if rule.role is Role.NONE and rule.group != EVERYONE:
+                    denied_prefixes.add(prefix)
+        self._roles.update(dict.fromkeys(denied_prefixes, Role.NONE))
+        self._lengths = sorted({len(prefix) for prefix in self._roles}, reverse=True)
+
+    def find_role(self, namespace: str) -> Role:
+        """Return the role in a namespace."""
+        for length in self._lengths:
+            # A shorter name is no prefix of this length.
+            role = self._roles.get(namespace[:length]) if length <= len(namespace) else None
+            if role is not None:
+                return role
+        return Role.NONE
+
+
 def find_role(rules: Iterable[Rule], groups: Iterable[str], namespace: str) -> Role:
     """Return the role of a caller with these groups in a namespace."""
-    own_groups = {*groups, EVERYONE}
-    longest_prefix, role, is_denied = -1, Role.NONE, False
-    for rule in rules:
-        if rule.group not in own_groups or not namespace.startswith(rule.namespace_prefix):
-            continue
-        if len(rule.namespace_prefix) > longest_prefix:
-            longest_prefix, role, is_denied = len(rule.namespace_prefix), Role.NONE, False
-        if len(rule.namespace_prefix) == longest_prefix:
-            role = max(role, rule.role)
-            is_denied = is_denied or (rule.role is Role.NONE and rule.group != EVERYONE)
-    return Role.NONE if is_denied else role
+    return GroupRules(rules, groups).find_role(namespace)
 
 
 def narrow_scopes(scopes: Iterable[str], role: Role) -> frozenset[str]:
