@@ -7,7 +7,7 @@ views were used since; running requests are completed first.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from tools.retrieval.dispatcher import SourcesDispatcher
 log = logging.getLogger("docyard")
 
 MAX_ENDPOINTS = 200
-"""The number of endpoints that run at the same time; beyond it the least recently used one ends."""
+"""The number of endpoints that run at the same time; beyond it one of the largest organization ends."""
 
 _DRAIN_TIMEOUT_S = 30.0
 
@@ -123,8 +123,19 @@ class Endpoints:
             if started is not None:
                 self._running[view.key] = started
                 while len(self._running) > MAX_ENDPOINTS:
-                    self._running.popitem(last=False)[1].begin_end()
+                    self._running.pop(self._find_excess()).begin_end()
             return started
+
+    def _find_excess(self) -> ViewKey:
+        """Return the least recently used endpoint of the organization with the most endpoints.
+
+        Otherwise the callers of one organization with many servers could end the endpoints of all others.
+        """
+        counts = Counter(running.view.organization.id for running in self._running.values())
+        largest_id = counts.most_common(1)[0][0]
+        return next(
+            key for key, running in self._running.items() if running.view.organization.id == largest_id
+        )
 
     def _find(self, view: View) -> _RunningEndpoint | None:
         running = self._running.get(view.key)

@@ -16,6 +16,7 @@ from docyard.caller import READ_SCOPE
 from docyard.database.schema import upgrade_schema
 from docyard.database.tables import NAMESPACES, SERVERS
 from docyard.hosting.service import OrganizationsService
+from docyard.http.endpoints import Endpoints
 from docyard.http.operations import Operations
 from docyard.http.organizations_server import build_organizations_app
 from docyard.http.settings import build_http_settings
@@ -132,3 +133,28 @@ def test_cookie_of_a_server_with_a_host_is_secure_behind_a_trusted_proxy(
         response = client.post("/login", data={"token": secret}, headers=headers, follow_redirects=False)
     assert response.status_code == 303
     assert ("; Secure" in response.headers["set-cookie"]) is is_secure
+
+
+def test_organization_with_many_servers_ends_its_own_endpoints(
+    service: OrganizationsService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("docyard.http.endpoints.MAX_ENDPOINTS", 3)
+    servers = {f"s{number}": ["docs"] for number in range(5)}
+    create_organization(
+        service.database, "initech", {"docs": {"repo": "docs"}}, servers, [("*", "", "reader")]
+    )
+    service.hosting.reload()
+
+    async def start_all() -> list[str]:
+        endpoints = Endpoints(service.hosting)
+        async with endpoints.run():
+            for organization, server in [("acme", "docs"), *(("initech", name) for name in servers)]:
+                view = service.hosting.find_view(organization, server, None)
+                assert view is not None
+                await endpoints._find_or_start(view)
+            return [
+                f"{entry.view.organization.slug}/{entry.view.server.slug}"
+                for entry in endpoints._running.values()
+            ]
+
+    assert anyio.run(start_all) == ["acme/docs", "initech/s3", "initech/s4"]
