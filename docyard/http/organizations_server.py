@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -22,17 +21,17 @@ from docyard.http.configuration import build_configured_settings
 from docyard.http.endpoints import BuildObserver, BuildReceiver, Endpoints
 from docyard.http.health import PartState
 from docyard.http.host_origin import HostOriginMiddleware, is_forwarded_https
-from docyard.http.login import build_login_routes
 from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
 from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts, read_host
 from docyard.http.refusals import MCP_PATH, build_refusal, is_mcp_path
 from docyard.http.server import (
     ShutdownMiddleware,
+    build_identity_routes,
+    create_inner_app,
     print_url,
-    respond_to_disconnect,
-    respond_to_error,
     run_app,
+    wrap_with_shutdown,
 )
 from docyard.http.settings import open_sockets
 from docyard.http.supervisor import find_current_worker
@@ -44,7 +43,6 @@ from docyard.records.rows import RecordTarget
 from docyard.sessions.stored import StoredSessions
 from docyard.web.administration.pages import AdministrationAccess
 from docyard.web.administration.routes import build_administration_routes
-from docyard.web.headers import SafeHeaders
 from docyard.web.records.records import RecordsAccess
 from docyard.web.records.routes import build_records_routes
 from docyard.web.servers import ListedServer, Pages, ServersAccess, build_servers_routes
@@ -84,12 +82,7 @@ def build_organizations_app(
         async with endpoints.run():
             yield
 
-    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: partial(respond_to_error, None),
-        ClientDisconnect: respond_to_disconnect,
-    }
-    inner_app = Starlette(lifespan=run, exception_handlers=handlers)
-    inner_app.router.redirect_slashes = False
+    inner_app = create_inner_app(run, None)
     is_proxied = bool(settings.allowed_names)
     # The hosts of servers are names, too. The headers of senders that are no trusted proxies are removed.
     may_be_proxied = is_proxied or operations.trusted_proxies is not None
@@ -119,23 +112,16 @@ def build_organizations_app(
         return await authentication.respond_unavailable(request.scope, error)
 
     inner_app.add_exception_handler(DatabaseUnavailable, respond_unavailable)
-    routes = inner_app.router.routes
-    routes.extend(challenges.build_routes())
-    if identity.sign_in is not None:
-        from docyard.http.provider_login import build_provider_login_routes
-
-        cookie_name = f"docyard_sign_in_{port}"
-        routes.extend(build_provider_login_routes(authentication, sessions, identity.sign_in, cookie_name))
     mcp_endpoint = OrganizationsEndpoint(hosting, endpoints, port, challenge)
-    routes.extend(
+    inner_app.router.routes.extend(
         [
+            *build_identity_routes(authentication, sessions, identity, challenges, port),
             Route(MCP_PATH, mcp_endpoint),
             Route(SERVER_PATH, mcp_endpoint),
             Route("/static/{name}", serve_static_file),
             *build_servers_routes(
                 ServersAccess(partial(_list_servers, hosting, identity), partial(_list_pages, hosting))
             ),
-            *build_login_routes(authentication),
             *operations.build_routes(),
             *build_administration_routes(
                 AdministrationAccess(
@@ -157,10 +143,8 @@ def build_organizations_app(
     )
     allowed_hosts = settings.build_allowed_hosts(port).extend(partial(list_hosts, hosting, port))
     host_check = HostOriginMiddleware(authentication, allowed_hosts, is_proxied=may_be_proxied)
-    app = SafeHeaders(operations.wrap(host_check, is_proxied=is_proxied))
-    shutdown = ShutdownMiddleware(app, [endpoints.close])
-    inner_app.state.stop_event = shutdown.stop_event
-    return shutdown
+    app = operations.wrap(host_check, is_proxied=is_proxied)
+    return wrap_with_shutdown(app, inner_app, [endpoints.close])
 
 
 _READER_PAGES: Pages = (("Servers", "/"),)

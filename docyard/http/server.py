@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from docyard.mcp_server.calls import CallObserver
     from docyard.mcp_server.http import Endpoint
     from docyard.service import Service
+    from docyard.sessions.sessions import Sessions
     from docyard.web.site import Site
     from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
@@ -210,14 +211,7 @@ def build_app(
     challenges = Challenges(identity.issuers, lambda scope: identity.base_url)
     is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.
-    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: partial(respond_to_error, components.site),
-        ClientDisconnect: respond_to_disconnect,
-    }
-    inner_app = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
-    inner_app.router.redirect_slashes = (
-        False  # a redirect would contain the scheme, which differs behind a proxy
-    )
+    inner_app = create_inner_app(mcp_endpoint.run, components.site)
     authentication = AuthenticationMiddleware(
         inner_app,
         (TokenVerifier(settings.token, components.people), *identity.verifiers),
@@ -231,22 +225,58 @@ def build_app(
         challenges=challenges,
         provider_host=None if identity.sign_in is None else identity.sign_in.host,
     )
-    routes = inner_app.router.routes
-    routes.extend(challenges.build_routes())
-    if identity.sign_in is not None:
-        from docyard.http.provider_login import build_provider_login_routes
-
-        cookie_name = f"docyard_sign_in_{port}"
-        routes.extend(build_provider_login_routes(authentication, sessions, identity.sign_in, cookie_name))
-    routes.extend(_build_routes(components, mcp_endpoint, authentication))
+    inner_app.router.routes.extend(
+        [
+            *build_identity_routes(authentication, sessions, identity, challenges, port),
+            *_build_routes(components, mcp_endpoint),
+        ]
+    )
     host_check = HostOriginMiddleware(
         authentication, settings.build_allowed_hosts(port), is_proxied=is_proxied
     )
     listeners: list[Callable[[], object]] = [mcp_endpoint.close]
     if components.site is not None:
         listeners.append(components.site.close)
-    app = SafeHeaders(components.operations.wrap(host_check, is_proxied=is_proxied))
-    shutdown = ShutdownMiddleware(app, listeners)
+    app = components.operations.wrap(host_check, is_proxied=is_proxied)
+    return wrap_with_shutdown(app, inner_app, listeners)
+
+
+def create_inner_app(
+    lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]], site: Site | None
+) -> Starlette:
+    """Return an application without routes, which requests reach after all checks."""
+    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+        HTTPException: partial(_respond_to_error, site),
+        ClientDisconnect: _respond_to_disconnect,
+    }
+    inner_app = Starlette(lifespan=lifespan, exception_handlers=handlers)
+    # A redirect would contain the scheme, which differs behind a proxy.
+    inner_app.router.redirect_slashes = False
+    return inner_app
+
+
+def build_identity_routes(
+    authentication: AuthenticationMiddleware,
+    sessions: Sessions,
+    identity: Identity,
+    challenges: Challenges,
+    port: int,
+) -> list[BaseRoute]:
+    """Return the routes of the login, of the sign-in at a provider, and of the metadata for clients."""
+    routes: list[BaseRoute] = [*challenges.build_routes(), *build_login_routes(authentication)]
+    if identity.sign_in is not None:
+        from docyard.http.provider_login import build_provider_login_routes
+
+        cookie_name = f"docyard_sign_in_{port}"
+        routes.extend(build_provider_login_routes(authentication, sessions, identity.sign_in, cookie_name))
+    return routes
+
+
+def wrap_with_shutdown(
+    app: ASGIApp, inner_app: Starlette, listeners: list[Callable[[], object]]
+) -> ShutdownMiddleware:
+    """Return an application with safe headers and a graceful stop, of which its inner application knows."""
+    shutdown = ShutdownMiddleware(SafeHeaders(app), listeners)
     inner_app.state.stop_event = shutdown.stop_event
     return shutdown
 
@@ -289,21 +319,18 @@ class _McpEndpoint:
         await app(scope, receive, send)
 
 
-def _build_routes(
-    components: AppComponents, mcp_endpoint: _McpEndpoint, authentication: AuthenticationMiddleware
-) -> list[BaseRoute]:
+def _build_routes(components: AppComponents, mcp_endpoint: _McpEndpoint) -> list[BaseRoute]:
     from docyard.web.routes import build_routes
 
     return [
         Route(MCP_PATH, mcp_endpoint),
-        *build_login_routes(authentication),
         *components.routes,
         *components.operations.build_routes(),
         *(build_routes(components.site) if components.site is not None else ()),
     ]
 
 
-async def respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:
+async def _respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:
     """Return the response for a request that no route handles: a page for a browser, or else text."""
     from docyard.web.not_found import build_not_found_handler
 
@@ -315,7 +342,7 @@ async def respond_to_error(site: Site | None, request: Request, error: Exception
     return response
 
 
-async def respond_to_disconnect(request: Request, error: Exception) -> Response:
+async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
     """Return a response for a client that disconnected while it sent a form. Nothing is logged."""
     return Response(status_code=400)
 
