@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import insert
 
 from docyard.caller import READ_SCOPE, Principal
 from docyard.database.database import Database
-from docyard.database.tables import ASSOCIATIONS, AUDIT_LOG, GROUP_RULES, NAMESPACES, ORGANIZATIONS, SERVERS
+from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS, SERVERS
 from docyard.hosting.hosting import Hosting, HostingFolders
+from docyard.organizations.audit import append_audit_entry
 from tests.documentation_sources import create_source_repositories
 
 
@@ -54,12 +55,7 @@ def create_organization(
 def mark_change(database: Database) -> None:
     """Add an entry to the audit log, as each change of the administration does."""
     with database.begin() as connection:
-        numbers = connection.execute(select(AUDIT_LOG.c.number)).scalars().all()
-        connection.execute(
-            insert(AUDIT_LOG).values(
-                number=max(numbers, default=0) + 1, principal="operator", action="test", hash=""
-            )
-        )
+        append_audit_entry(connection, "operator", "test", "")
 
 
 def create_two_organizations(database: Database, folder: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -185,26 +183,6 @@ def test_configuration_without_database_is_refused(
     monkeypatch.setenv("DOCYARD_SERVER__DATABASE__URL", "sqlite:///other.sqlite")
     assert main(["admin", "organizations", "list"]) == 0
     assert (tmp_path / "other.sqlite").exists()
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("module", ["sqlalchemy", "pydantic_settings", "alembic"])
-def test_missing_extra_is_reported_with_the_command(tmp_path: Path, module: str) -> None:
-    (tmp_path / "server.toml").write_text('[database]\nurl = "sqlite:///server.sqlite"\n')
-    program = (
-        f"import sys; sys.modules['{module}'] = None\n"
-        "from docyard.cli.main import main\n"
-        "sys.exit(main(['admin', 'organizations', 'list', '--config', sys.argv[1]]))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "server.toml")],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert result.returncode == 3
-    assert result.stderr.endswith("  fix: Install it with `pip install 'docyard[server]'`.\n")
 
 
 def test_names_are_completed(run: Run) -> None:
