@@ -41,15 +41,15 @@ MUTATIONS = (
     Mutation(
         "a rule that denies a group is stronger than one that permits",
         "docyard/identity/rules.py",
-        "    return Role.NONE if is_denied else role\n",
-        "    return role\n",
+        "        self._roles.update(dict.fromkeys(denied_prefixes, Role.NONE))\n",
+        "",
         _IDENTITY_TESTS,
     ),
     Mutation(
         "only the rules with the longest prefix decide",
         "docyard/identity/rules.py",
-        "        if len(rule.namespace_prefix) == longest_prefix:\n",
-        "        if True:\n",
+        "sorted({len(prefix) for prefix in self._roles}, reverse=True)",
+        "sorted({len(prefix) for prefix in self._roles})",
         _IDENTITY_TESTS,
     ),
     Mutation(
