@@ -64,9 +64,14 @@ class ConfiguredRepository:
         """Return the operation of the server. `parts` return their states for `/readyz`."""
         return self._monitoring.build_operations(parts)
 
+    @property
+    def has_records(self) -> bool:
+        """True if the server records searches, and has a page of them."""
+        return self.settings.records.mode != "off"
+
     def build_routes(self, site: Site | None) -> list[BaseRoute]:
         """Return the routes of the pages of records, which operators see."""
-        if self.settings.records.mode == "off":
+        if not self.has_records:
             return []
         propose = None if site is None or site.read_only else build_document_proposer(site)
         access = RecordsAccess(

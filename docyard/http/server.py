@@ -438,8 +438,9 @@ def start_server(
     if math:
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)
+    has_records = configured is not None and configured.has_records
     site = (
-        Site(service.get_index, not service.may_write, script, math, service.notify_write)
+        Site(service.get_index, not service.may_write, script, math, service.notify_write, has_records)
         if service.get_index is not None
         else None
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from docyard.caller import is_operator
 from docyard.web.templates import render_template
 from docyard.web.urls import PageUrls
 from workspace.errors import WorkspaceError
@@ -113,6 +114,11 @@ class PageRequest:
     def may_write(self) -> bool:
         """Return True if pages offer actions that write."""
         return self.caller.may_write and not self.site.read_only
+
+    @property
+    def may_see_records(self) -> bool:
+        """Return True if the server has a page of recorded searches that the caller can open."""
+        return self.site.has_records and is_operator(self.caller)
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return the page of a template.

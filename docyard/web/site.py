@@ -143,7 +143,8 @@ class Site:
 
     `index` returns the index for a new request, with its workspace: an artifact may be replaced between two
     requests. `mermaid` is the operator's script that draws diagrams, `math` enables formulas. `notify_write`
-    is called after each write. `close` is called at the end of the server.
+    is called after each write. `has_records` is True if operators have a page of recorded searches. `close`
+    is called at the end of the server.
     """
 
     index: Callable[[], SearchIndex]
@@ -151,6 +152,7 @@ class Site:
     mermaid: bytes | None = None
     math: bool = False
     notify_write: Callable[[], object] = field(default=lambda: None)
+    has_records: bool = False
     summaries: Summaries = field(default_factory=Summaries)
     last_changes: LastChanges = field(default_factory=LastChanges)
     versions: Versions = field(default_factory=Versions)
