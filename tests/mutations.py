@@ -731,17 +731,17 @@ MUTATIONS = (
     ),
     Mutation(
         "a view has only the namespaces that its caller may read",
-        "docyard/hosting/hosting.py",
+        "docyard/hosting/views.py",
         "        if name in organization.namespaces and rules.find_role(name) > Role.NONE\n",
         "        if name in organization.namespaces\n",
-        ("tests/docyard/hosting/test_hosting.py",),
+        ("tests/docyard/hosting/test_organization_sources.py",),
     ),
     Mutation(
         "groups of a member count in no other organization",
-        "docyard/hosting/hosting.py",
+        "docyard/hosting/views.py",
         "    return principal.groups if is_known or directory.shares_groups else frozenset()\n",
         "    return principal.groups\n",
-        ("tests/docyard/hosting/test_hosting.py",),
+        ("tests/docyard/hosting/test_organization_sources.py",),
     ),
     Mutation(
         "handles of one organization are invalid for another",

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from docyard.caller import READ_SCOPE, Principal
 from docyard.database.database import Database
 from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS, SERVERS
-from docyard.hosting.hosting import Hosting, HostingFolders
+from docyard.hosting.organization_sources import OrganizationFolders, OrganizationSources
 from docyard.organizations.audit import append_audit_entry
 from tests.documentation_sources import create_source_repositories
 
@@ -85,9 +85,11 @@ def create_two_organizations(database: Database, folder: Path) -> None:
     )
 
 
-def open_hosting(database: Database, folder: Path) -> Hosting:
+def open_hosting(database: Database, folder: Path) -> OrganizationSources:
     """Open the organizations of a database, whose paths are relative to a folder."""
-    hosting = Hosting(database, HostingFolders(folder, folder / "clones", folder / "indexes"))
+    hosting = OrganizationSources(
+        database, OrganizationFolders(folder, folder / "clones", folder / "indexes")
+    )
     hosting.reload()
     return hosting
 

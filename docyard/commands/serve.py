@@ -466,7 +466,7 @@ def _read_server_settings(file: Path, settings: HttpSettings) -> tuple[HttpSetti
             "--no-token and identity.issuer exclude each other: everyone would be accepted"
         )
     settings = settings._replace(page_url=settings.page_url or _read_page_url(http.page_url, "http.page_url"))
-    # Port 0 stands for the port that is found later; only its presence is checked here.
+    # Only the presence of a URL is checked here, so its port may still be 0.
     check_identity(section, settings.build_page_url(settings.address.port))
     configure_logs(build_log_options(server_settings.telemetry))
     return settings, server_settings

@@ -11,7 +11,7 @@ from docyard import environment
 from docyard.database.database import Database, open_database
 from docyard.database.errors import DatabaseUnavailable
 from docyard.database.schema import SchemaMismatch, check_schema
-from docyard.hosting.hosting import Hosting, HostingFolders
+from docyard.hosting.organization_sources import OrganizationFolders, OrganizationSources
 from docyard.settings.file import ServerSettings
 from docyard.sources.follower import Follower
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
@@ -44,12 +44,12 @@ class OrganizationsService:
         self.settings = settings
         self.folder = folder
         self.database: Database = open_database(settings.database.url, folder)
-        folders = HostingFolders(
+        folders = OrganizationFolders(
             folder,
             user_data_path("docyard", appauthor=False) / "organizations",
             user_cache_path("docyard", appauthor=False) / "organizations",
         )
-        self.hosting = Hosting(
+        self.hosting = OrganizationSources(
             self.database, folders, embedding, shares_groups=settings.identity.shared_groups
         )
         self._is_schema_checked = False
@@ -74,7 +74,7 @@ class OrganizationsService:
         return restrict_access(environment.read_remote_access(), self.settings.operator.url_hosts)
 
     def _reload(self) -> None:
-        """Read the organizations if they have changed. `Hosting` logs the state of the database."""
+        """Read the organizations if they have changed. The state of the database is logged."""
         try:
             self._check_schema()
         except SchemaMismatch as error:  # the database was unavailable at the start

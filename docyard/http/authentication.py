@@ -145,7 +145,7 @@ _PUBLIC_PREFIXES = ("/static/", "/hooks/", METADATA_PATH)
 # Paths of the login. A request may have a caller, for example one who wants another identity.
 _LOGIN_PATHS = (LOGIN_PATH, PROVIDER_LOGIN_PATH, CALLBACK_PATH)
 # The names from which the CSRF tokens of callers without a session are computed.
-_ANONYMOUS_NAME = b"nobody"
+_ANONYMOUS_NAME = b"anonymous"
 _CLIENT_NAME = b"client"
 
 _ADDRESS_PREFIX = "address:"  # of the keys of principals without a token
@@ -227,7 +227,7 @@ class AuthenticationMiddleware:
             if required_scope is not None and required_scope not in caller.principal.scopes:
                 is_anonymous = caller.principal.key.startswith(_ADDRESS_PREFIX)
                 if is_anonymous:  # a token can help: RFC 6750 §3.1
-                    return await self._require_token(scope)
+                    return await self.require_token(scope)
                 return self._refuse_scope(scope, required_scope)
         return caller
 
@@ -255,9 +255,9 @@ class AuthenticationMiddleware:
             principal = Principal(f"{_ADDRESS_PREFIX}{address}", address, scopes=self._anonymous_scopes)
             csrf = self._sessions.compute_csrf_token(_ANONYMOUS_NAME)
             return self._build_caller(Authenticated(principal), csrf)
-        return None if path in _LOGIN_PATHS else await self._require_token(scope)
+        return None if path in _LOGIN_PATHS else await self.require_token(scope)
 
-    async def _require_token(self, scope: Scope) -> Response:
+    async def require_token(self, scope: Scope) -> Response:
         """Return the response to a request that needs a token: the login page for a browser."""
         headers = self._challenges.build_headers(
             scope, missing_scope=self._find_required_scope(scope) or READ_SCOPE

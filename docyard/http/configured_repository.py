@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,19 +76,14 @@ class ConfiguredRepository:
         access = RecordsAccess(
             self._database,
             self.settings.records.mode,
-            partial(_list_organization_ids, self),
+            self._list_organization_ids,
             propose,
             (("Library", "/"), ("Tasks", "/tasks"), ("Proposals", "/proposals"), ("Records", "/records")),
         )
         return build_records_routes(access)
 
-    def get_organization_id(self) -> str:
-        """Return the id of the organization in the records. Raises DatabaseUnavailable, SchemaMismatch."""
-        return self._organization.get_target().organization_id
-
-
-def _list_organization_ids(repository: ConfiguredRepository, caller: Caller) -> Collection[str]:
-    return [repository.get_organization_id()] if is_operator(caller) else []
+    def _list_organization_ids(self, caller: Caller) -> Collection[str]:
+        return [self._organization.get_target().organization_id] if is_operator(caller) else []
 
 
 def build_namespace_name(repository: Path) -> str:

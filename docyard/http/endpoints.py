@@ -17,7 +17,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from starlette.types import Receive, Scope, Send
 
 from docyard import __version__
-from docyard.hosting.hosting import Hosting, View, ViewKey
+from docyard.hosting.organization_sources import OrganizationSources
+from docyard.hosting.views import View, ViewKey
 from docyard.mcp_server.calls import CallObserver, Workers
 from docyard.mcp_server.http import WORKER_COUNT, Endpoint, serve_http
 from tools.records.problem_reports import ReceiveReport
@@ -61,7 +62,7 @@ class Endpoints:
 
     def __init__(
         self,
-        hosting: Hosting,
+        hosting: OrganizationSources,
         toolsets: tuple[str, ...] | None = None,
         build_observer: BuildObserver = lambda view, dispatcher: None,
         build_receiver: BuildReceiver = lambda view: None,

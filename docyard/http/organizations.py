@@ -6,7 +6,7 @@ that the caller may not read is answered like one that does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from docyard.hosting.hosting import Hosting, View
+from docyard.hosting.organization_sources import OrganizationSources
+from docyard.hosting.views import View
 from docyard.http.endpoints import Endpoints
 from docyard.http.host_origin import allow_default_ports, parse_authority
 from docyard.http.refusals import MCP_PATH, build_refusal
@@ -29,21 +30,25 @@ _MAX_ATTEMPTS = 3  # a view can change between its choice and its use
 
 
 class OrganizationsEndpoint:
-    """The application at `/mcp`. `challenge` returns the response to a caller without a token."""
+    """The application at `/mcp`. `require_token` returns the response to a caller without a token."""
 
     def __init__(
-        self, hosting: Hosting, endpoints: Endpoints, port: int, challenge: Callable[[Scope], Response]
+        self,
+        hosting: OrganizationSources,
+        endpoints: Endpoints,
+        port: int,
+        require_token: Callable[[Scope], Awaitable[Response]],
     ) -> None:
         self._hosting = hosting
         self._endpoints = endpoints
         self._port = port
-        self._challenge = challenge
+        self._require_token = require_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         for _ in range(_MAX_ATTEMPTS):
             view = self._find_view(scope)
             if view is None:
-                await self._refuse(scope)(scope, receive, send)
+                await (await self._refuse(scope))(scope, receive, send)
                 return
             if await self._endpoints.serve(view, scope, receive, send):
                 return
@@ -58,13 +63,13 @@ class OrganizationsEndpoint:
             return self._hosting.find_view(parameters["organization"], parameters["server"], principal)
         return self._hosting.find_host_view(read_host(scope, self._port), principal)
 
-    def _refuse(self, scope: Scope) -> Response:
+    async def _refuse(self, scope: Scope) -> Response:
         if not self._hosting.is_ready:
             return build_refusal(
                 scope, 503, "the server is starting", "Try again in a moment.", {"Retry-After": "2"}
             )
         if not _is_authenticated(scope):
-            return self._challenge(scope)
+            return await self._require_token(scope)
         return build_refusal(
             scope, 404, "no server has this address", "Use the address that its administrator gave you."
         )
@@ -79,7 +84,7 @@ def read_host(scope: Scope, port: int) -> str:
     return authority.host if is_default else f"{authority.host}:{authority.port}"
 
 
-def list_hosts(hosting: Hosting, port: int) -> frozenset[tuple[str, int]]:
+def list_hosts(hosting: OrganizationSources, port: int) -> frozenset[tuple[str, int]]:
     """Return the host names of all servers, with the ports that requests may name."""
     return _allow_hosts(hosting.directory.hosts, port)
 

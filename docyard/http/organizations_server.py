@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from docyard.caller import READ_SCOPE
 from docyard.database.errors import DatabaseUnavailable
-from docyard.hosting.hosting import Hosting, select_administered
+from docyard.hosting.organization_sources import OrganizationSources
+from docyard.hosting.views import select_administered
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, find_required_scope
 from docyard.http.challenges import Challenges
 from docyard.http.configuration import build_configured_settings
@@ -24,7 +25,7 @@ from docyard.http.host_origin import HostOriginMiddleware, is_forwarded_https
 from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
 from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts, read_host
-from docyard.http.refusals import MCP_PATH, build_refusal, is_mcp_path
+from docyard.http.refusals import MCP_PATH, is_mcp_path
 from docyard.http.server import (
     ShutdownMiddleware,
     build_identity_routes,
@@ -40,7 +41,7 @@ from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, che
 from docyard.organizations.authority import Administrator, Places
 from docyard.records.problem_reports import build_report_receiver
 from docyard.records.rows import RecordTarget
-from docyard.sessions.stored import StoredSessions
+from docyard.sessions.database import DatabaseSessions
 from docyard.web.administration.pages import AdministrationAccess
 from docyard.web.administration.routes import build_administration_routes
 from docyard.web.records.records import RecordsAccess
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from docyard.caller import Caller
-    from docyard.hosting.hosting import View
     from docyard.hosting.service import OrganizationsService
+    from docyard.hosting.views import View
     from docyard.http.settings import HttpSettings
     from docyard.mcp_server.calls import CallObserver
     from docyard.settings.file import ServerSettings
@@ -86,7 +87,7 @@ def build_organizations_app(
     is_proxied = bool(settings.allowed_names)
     # The hosts of servers are names, too. The headers of senders that are no trusted proxies are removed.
     may_be_proxied = is_proxied or operations.trusted_proxies is not None
-    sessions = StoredSessions(service.database)
+    sessions = DatabaseSessions(service.database)
     challenges = Challenges(identity.issuers, partial(_find_base_url, service, identity, port))
     authentication = AuthenticationMiddleware(
         inner_app,
@@ -102,17 +103,12 @@ def build_organizations_app(
         provider_host=None if identity.sign_in is None else identity.sign_in.host,
     )
 
-    def challenge(scope: Scope) -> Response:
-        headers = challenges.build_headers(scope)
-        fix = "Send the header Authorization: Bearer TOKEN."
-        return build_refusal(scope, 401, "the request has no token", fix, headers)
-
     async def respond_unavailable(request: Request, error: Exception) -> Response:
         assert isinstance(error, DatabaseUnavailable)
         return await authentication.respond_unavailable(request.scope, error)
 
     inner_app.add_exception_handler(DatabaseUnavailable, respond_unavailable)
-    mcp_endpoint = OrganizationsEndpoint(hosting, endpoints, port, challenge)
+    mcp_endpoint = OrganizationsEndpoint(hosting, endpoints, port, authentication.require_token)
     inner_app.router.routes.extend(
         [
             *build_identity_routes(authentication, sessions, identity, challenges, port),
@@ -151,14 +147,14 @@ _READER_PAGES: Pages = (("Servers", "/"),)
 _ADMINISTRATOR_PAGES: Pages = (*_READER_PAGES, ("Records", "/records"), ("Administration", "/admin"))
 
 
-def _list_pages(hosting: Hosting, caller: Caller) -> Pages:
+def _list_pages(hosting: OrganizationSources, caller: Caller) -> Pages:
     """Return the main pages that a caller can open."""
     organizations = select_administered(hosting.directory, caller.principal)
     administers = organizations is None or bool(organizations)
     return _ADMINISTRATOR_PAGES if administers else _READER_PAGES
 
 
-def _list_servers(hosting: Hosting, identity: Identity, request: Request) -> list[ListedServer]:
+def _list_servers(hosting: OrganizationSources, identity: Identity, request: Request) -> list[ListedServer]:
     """Return the servers that the sender of a request may read."""
     scheme = "https" if is_forwarded_https(request.scope) else request.url.scheme
     base_url = identity.base_url or f"{scheme}://{request.url.netloc}"
@@ -178,7 +174,7 @@ def _find_required_scope(scope: Scope) -> str | None:
     return None if is_form else find_required_scope(scope)
 
 
-def _find_administrator(hosting: Hosting, caller: Caller, slug: str) -> Administrator | None:
+def _find_administrator(hosting: OrganizationSources, caller: Caller, slug: str) -> Administrator | None:
     """Return the administrator that a caller is, of the organization with a slug if that is one of theirs."""
     principal = caller.principal
     organizations = select_administered(hosting.directory, principal)
@@ -189,7 +185,7 @@ def _find_administrator(hosting: Hosting, caller: Caller, slug: str) -> Administ
     return Administrator(principal, slug if slug in organizations else next(iter(organizations)))
 
 
-def _list_administered_ids(hosting: Hosting, caller: Caller) -> Collection[str] | None:
+def _list_administered_ids(hosting: OrganizationSources, caller: Caller) -> Collection[str] | None:
     """Return the ids of the organizations that a caller administers; None for all."""
     organizations = select_administered(hosting.directory, caller.principal)
     return None if organizations is None else [entry.id for entry in organizations.values()]

@@ -91,7 +91,7 @@ class Administration:
     def change(
         self, key: ObjectKey, fields: Mapping[str, Any], *, expected: str | None = None
     ) -> Change | None:
-        """Change some fields of an object; None stands for the default. Return None if nothing changes.
+        """Change some fields of an object; None is the default. Return None if nothing changes.
 
         Raises ObjectNotFound, ChangeConflict, InvalidOrganizations, NotPermitted, PlaceNotPermitted.
         """

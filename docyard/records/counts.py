@@ -1,6 +1,6 @@
 """Counts of searches, questions and words. They are always sums of the recorded searches.
 
-A page with a million recorded searches reads these counts alone. Whoever adds or deletes recorded searches
+A page with a million recorded searches reads these counts alone. Code that adds or deletes recorded searches
 changes the counts in the same transaction.
 """
 

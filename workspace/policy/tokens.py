@@ -46,7 +46,7 @@ MAX_TEXT_LENGTH = 200
 
 READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE = "docs:read", "docs:write", "docs:admin"
 SCOPES = (READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE)
-"""What a token may permit: to read, to write and decide, and to administer."""
+"""The scopes of tokens: to read, to write and decide, and to administer."""
 
 ALL_SCOPES = frozenset(SCOPES)
 

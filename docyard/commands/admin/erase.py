@@ -25,7 +25,7 @@ _MIN_CHARACTERS = 4
 
 
 class _RepositoryReport(NamedTuple):
-    """What was found in a repository, and the index that was rebuilt; `reason` if it could not be read."""
+    """The result for a repository: its finds and its rebuilt index, or the reason why it cannot be read."""
 
     folder: Path
     occurrences: Occurrences | None

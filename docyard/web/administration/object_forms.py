@@ -100,7 +100,7 @@ def parse_key(organization: str, kind: Kind, form: Mapping[str, str]) -> ObjectK
 
 
 def parse_fields(fields: Collection[FormField], form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of the editable fields; None stands for the default."""
+    """Return the values of the editable fields; None is the default."""
     return {field.name: _parse_field(field, form) for field in fields if field.is_editable}
 
 

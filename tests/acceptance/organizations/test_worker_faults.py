@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from docyard.database.tables import GROUP_RULES, NAMESPACES, SEARCH_QUERIES, SESSIONS
-from docyard.sessions.stored import CACHE_S
+from docyard.sessions.database import CACHE_S
 from tests.acceptance.organizations.servers import MCP_PATH, OrganizationsServer, Reply, Site, wait_until
 from tests.acceptance.server import build_user_environment
 from tests.databases import postgres  # noqa: F401
@@ -149,9 +149,9 @@ def compute_csrf_token(site: Site, cookie: str) -> str:
     """Return the CSRF token of a session, as a new process of the server's user computes it."""
     program = (
         "import sys; from pathlib import Path; from docyard.database.database import open_database; "
-        "from docyard.sessions.stored import StoredSessions; "
+        "from docyard.sessions.database import DatabaseSessions; "
         "from docyard.sessions.sessions import digest_value; "
-        "sessions = StoredSessions(open_database(sys.argv[1], Path(sys.argv[2]))); "
+        "sessions = DatabaseSessions(open_database(sys.argv[1], Path(sys.argv[2]))); "
         "print(sessions.compute_csrf_token(digest_value(sys.argv[3])))"
     )
     done = subprocess.run(

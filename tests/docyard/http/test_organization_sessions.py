@@ -19,9 +19,9 @@ from docyard.http.organizations_server import build_organizations_app
 from docyard.http.settings import build_http_settings
 from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import build_identity
-from docyard.sessions import stored
+from docyard.sessions import database as database_sessions
+from docyard.sessions.database import DatabaseSessions
 from docyard.sessions.sessions import digest_value
-from docyard.sessions.stored import StoredSessions
 from docyard.settings.file import read_server_file
 from docyard.settings.settings import IdentitySection
 from tests.docyard.http.conftest import BASE_URL, PORT
@@ -55,7 +55,7 @@ class TwoWorkers(NamedTuple):
 
     def sign_out(self, client: TestClient, cookie: str) -> str:
         """Sign out at a worker; return the target, which is `/login` if the session was valid."""
-        csrf = StoredSessions(self.service.database).compute_csrf_token(digest_value(cookie))
+        csrf = DatabaseSessions(self.service.database).compute_csrf_token(digest_value(cookie))
         headers = {"Cookie": f"{COOKIE_NAME}={cookie}"}
         response = client.post("/logout", data={"csrf": csrf}, headers=headers)
         return response.headers.get("location", str(response.status_code))
@@ -121,7 +121,7 @@ def test_outage_is_answered_with_503_and_ends_no_session(
     for worker in (workers.first, workers.second):  # a wrong token for the form: both know the session
         headers = {"Cookie": f"{COOKIE_NAME}={cookie}"}
         assert worker.post("/logout", data={"csrf": "wrong"}, headers=headers).headers["location"] == "/"
-    monkeypatch.setattr(stored, "CACHE_S", 0.0)
+    monkeypatch.setattr(database_sessions, "CACHE_S", 0.0)
     moved = workers.folder.rename(workers.folder.with_name("moved"))
     workers.service.database.close()
     headers = {"Cookie": f"{COOKIE_NAME}={cookie}"}

@@ -15,9 +15,9 @@ from docyard.database.errors import DatabaseUnavailable
 from docyard.database.schema import upgrade_schema
 from docyard.database.tables import SESSIONS
 from docyard.identity.verifier import Authenticated
+from docyard.sessions.database import CACHE_S, DatabaseSessions
 from docyard.sessions.memory import MemorySessions
 from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions
-from docyard.sessions.stored import CACHE_S, StoredSessions
 from tests.databases import *  # noqa: F403
 from workspace.policy.tokens import Person
 
@@ -60,7 +60,7 @@ def create(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Any:
         url = request.getfixturevalue("postgres").create_database()
     database = open_database(url, tmp_path)
     upgrade_schema(database)
-    yield lambda **options: StoredSessions(database, clock, **options)
+    yield lambda **options: DatabaseSessions(database, clock, **options)
     database.close()
 
 
@@ -131,13 +131,15 @@ async def test_csrf_tokens_differ_by_session(create: Create) -> None:
 
 async def test_csrf_tokens_differ_by_server(tmp_path: Path) -> None:
     names = ("one.sqlite", "two.sqlite")
-    servers: list[Sessions] = [StoredSessions(open_database(f"sqlite:///{name}", tmp_path)) for name in names]
+    servers: list[Sessions] = [
+        DatabaseSessions(open_database(f"sqlite:///{name}", tmp_path)) for name in names
+    ]
     tokens = {server.compute_csrf_token(b"x") for server in (*servers, MemorySessions(), MemorySessions())}
     assert len(tokens) == 4
 
 
 async def test_principal_cannot_end_the_sessions_of_others(database: Database, clock: Clock) -> None:
-    sessions = StoredSessions(database, clock, max_sessions=4, max_own_sessions=2)
+    sessions = DatabaseSessions(database, clock, max_sessions=4, max_own_sessions=2)
     other = OWNER._replace(principal=OWNER.principal._replace(key="user:https://id.example#43"))
     other_value, values = await sessions.start(other), []
     for _ in range(5):
@@ -150,7 +152,7 @@ async def test_principal_cannot_end_the_sessions_of_others(database: Database, c
 async def test_workers_with_one_database_share_sessions_and_csrf_tokens(
     database: Database, clock: Clock
 ) -> None:
-    first_worker, second_worker = StoredSessions(database, clock), StoredSessions(database, clock)
+    first_worker, second_worker = DatabaseSessions(database, clock), DatabaseSessions(database, clock)
     value = await first_worker.start(OWNER)
     session = await find(second_worker, value)
     assert session == await find(first_worker, value)
@@ -164,7 +166,7 @@ async def test_workers_with_one_database_share_sessions_and_csrf_tokens(
 
 
 async def test_value_of_a_cookie_and_seal_keys_are_not_stored(database: Database) -> None:
-    sessions = StoredSessions(database)
+    sessions = DatabaseSessions(database)
     value = await sessions.start(OWNER)
     with database.connect() as connection:
         row = connection.execute(select(SESSIONS)).one()
@@ -174,7 +176,7 @@ async def test_value_of_a_cookie_and_seal_keys_are_not_stored(database: Database
 
 
 async def test_expired_sessions_are_deleted_at_the_next_start(database: Database, clock: Clock) -> None:
-    sessions = StoredSessions(database, clock)
+    sessions = DatabaseSessions(database, clock)
     for _ in range(3):
         await sessions.start(OWNER)
     clock.now += MAX_IDLE_S + 1
@@ -184,7 +186,7 @@ async def test_expired_sessions_are_deleted_at_the_next_start(database: Database
 
 
 async def test_clock_that_is_set_back_ends_no_session(database: Database, clock: Clock) -> None:
-    sessions = StoredSessions(database, clock)
+    sessions = DatabaseSessions(database, clock)
     value = await sessions.start(OWNER)
     await find(sessions, value)
     clock.now -= 3_600
@@ -200,7 +202,7 @@ async def test_known_session_survives_an_outage_for_the_time_of_the_cache(
     folder.mkdir()
     database = open_database("sqlite:///server.sqlite", folder)
     upgrade_schema(database)
-    sessions = StoredSessions(database, clock)
+    sessions = DatabaseSessions(database, clock)
     value, other_value = await sessions.start(OWNER), await sessions.start(OWNER)
     await find(sessions, value)
     database.close()

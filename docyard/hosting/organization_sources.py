@@ -1,7 +1,7 @@
-"""The sources of all organizations, which follow the database, and the view that a caller has of a server.
+"""The sources of all organizations, which follow the database, and the tools of a view.
 
-A view contains only the namespaces that its callers may read. Its dispatcher knows no others, so no answer,
-list, hint or error can depend on them. Sources of two organizations share neither indexes nor clones.
+The dispatcher of a view knows only the namespaces of the view, so no answer, list, hint or error can depend
+on others. Sources of two organizations share neither indexes nor clones.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from docyard.caller import ADMIN_SCOPE, READ_SCOPE, Principal
+from docyard.caller import Principal
 from docyard.database.database import Database
 from docyard.database.errors import DatabaseUnavailable
-from docyard.identity.rules import GroupRules, Role, find_role
+from docyard.hosting.views import View, build_view
 from docyard.organizations.directory import (
     EMPTY_DIRECTORY,
     Directory,
-    OrganizationEntry,
-    ServerEntry,
     read_directory,
     read_directory_version,
 )
@@ -35,27 +33,7 @@ from workspace.errors import WorkspaceError
 log = logging.getLogger("docyard")
 
 
-class ViewKey(NamedTuple):
-    """The identity of a view: callers who may read the same namespaces of a server share one view."""
-
-    server_id: str
-    namespaces: frozenset[str]
-
-
-class View(NamedTuple):
-    """A server, restricted to the namespaces that a caller may read."""
-
-    organization: OrganizationEntry
-    server: ServerEntry
-    namespaces: frozenset[str]
-
-    @property
-    def key(self) -> ViewKey:
-        """The identity of the view."""
-        return ViewKey(self.server.id, self.namespaces)
-
-
-class HostingFolders(NamedTuple):
+class OrganizationFolders(NamedTuple):
     """The folder of the settings, and those in which each organization gets a folder of its own."""
 
     settings_folder: Path
@@ -69,7 +47,7 @@ class HostingFolders(NamedTuple):
         )
 
 
-class Hosting:
+class OrganizationSources:
     """The organizations of a database and their sources. Safe to use from threads; `reload` from one only.
 
     With `shares_groups` the organizations share the groups of the identity provider, as does the only
@@ -80,7 +58,7 @@ class Hosting:
     def __init__(
         self,
         database: Database,
-        folders: HostingFolders,
+        folders: OrganizationFolders,
         embedding: EmbeddingOptions = NO_EMBEDDING,
         *,
         shares_groups: bool = False,
@@ -135,17 +113,17 @@ class Hosting:
     def find_view(self, organization: str, server: str, principal: Principal | None) -> View | None:
         """Return the view that a caller has of a server; None if it does not exist for this caller."""
         found = self._directory.find_server(organization, server)
-        return _build_view(self._directory, *found, principal) if found is not None else None
+        return build_view(self._directory, *found, principal) if found is not None else None
 
     def find_host_view(self, host: str, principal: Principal | None) -> View | None:
         """Return the view that a caller has of the server with a host; None if it does not exist for them."""
         found = self._directory.find_host(host)
-        return _build_view(self._directory, *found, principal) if found is not None else None
+        return build_view(self._directory, *found, principal) if found is not None else None
 
     def list_views(self, principal: Principal | None) -> list[View]:
         """Return the views that a caller has of all servers."""
         directory = self._directory
-        views = (_build_view(directory, *entries, principal) for entries in directory)
+        views = (build_view(directory, *entries, principal) for entries in directory)
         return [view for view in views if view is not None]
 
     def build_dispatcher(
@@ -197,58 +175,3 @@ class Hosting:
         shares_groups = self._shares_groups or len(organizations) == 1
         self._directory = replace(directory, organizations=organizations, shares_groups=shares_groups)
         self.on_change(changed_ids)
-
-
-def _build_view(
-    directory: Directory,
-    organization: OrganizationEntry,
-    server: ServerEntry,
-    principal: Principal | None,
-) -> View | None:
-    """Return the view of a caller, or None if the caller may read nothing of the server.
-
-    A server without namespaces exists for the callers to whom a rule of its organization gives a role.
-    """
-    if principal is not None and READ_SCOPE not in principal.scopes:
-        return None
-    rules = GroupRules(organization.rules, _select_groups(directory, organization, principal))
-    namespaces = frozenset(
-        name
-        for name in server.namespaces
-        if name in organization.namespaces and rules.find_role(name) > Role.NONE
-    )
-    if not namespaces and (server.namespaces or rules.find_role("") is Role.NONE):
-        return None
-    return View(organization, server, namespaces)
-
-
-def _select_groups(
-    directory: Directory, organization: OrganizationEntry, principal: Principal | None
-) -> frozenset[str]:
-    """Return the groups of a caller that count in an organization: none for a member of another one.
-
-    A user without an organization may belong to any tenant of their provider. So their groups count only if
-    the organizations share the groups of the provider. The operator's tokens are for all organizations.
-    """
-    if principal is None or principal.organization not in (None, organization.slug):
-        return frozenset()
-    is_known = principal.organization is not None or principal.key.startswith("token:")
-    return principal.groups if is_known or directory.shares_groups else frozenset()
-
-
-def select_administered(
-    directory: Directory, principal: Principal | None
-) -> Mapping[str, OrganizationEntry] | None:
-    """Return the organizations that a caller administers, by slug; None for an operator, who does all.
-
-    An administrator has the scope for it, and the role in all namespaces of the organization.
-    """
-    if principal is None or ADMIN_SCOPE not in principal.scopes:
-        return {}
-    if principal.is_operator:
-        return None
-    return {
-        slug: organization
-        for slug, organization in directory.organizations.items()
-        if find_role(organization.rules, _select_groups(directory, organization, principal), "") is Role.ADMIN
-    }

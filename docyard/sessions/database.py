@@ -46,7 +46,7 @@ _USE_INTERVAL_S = 300.0  # between two updates of the time of the last use
 _KEY_PURPOSE = b"docyard sessions\n"
 
 
-class StoredSessions:
+class DatabaseSessions:
     """The sessions in a database. `clock` returns the time of day in seconds since 1970.
 
     The key of CSRF tokens is derived from the key of this user, so all workers and later starts compute the

@@ -13,7 +13,8 @@ from docyard.caller import READ_SCOPE, SCOPES, WRITE_SCOPE
 from docyard.database.database import Database
 from docyard.database.errors import DatabaseUnavailable
 from docyard.database.tables import ASSOCIATIONS, GROUP_RULES, NAMESPACES, ORGANIZATIONS
-from docyard.hosting.hosting import Hosting, HostingFolders, _build_view, select_administered
+from docyard.hosting.organization_sources import OrganizationFolders, OrganizationSources
+from docyard.hosting.views import build_view, select_administered
 from docyard.identity.rules import Role, Rule
 from docyard.organizations.directory import Directory, OrganizationEntry, ServerEntry
 from index.sources.settings import AnswerLimits, Features, SourceSettings
@@ -22,46 +23,48 @@ from tests.organizations import build_member, create_two_organizations, mark_cha
 
 
 @pytest.fixture
-def hosting(database: Database, tmp_path: Path) -> Iterator[Hosting]:
+def hosting(database: Database, tmp_path: Path) -> Iterator[OrganizationSources]:
     create_two_organizations(database, tmp_path)
     hosting = open_hosting(database, tmp_path)
     yield hosting
     hosting.close()
 
 
-def find_names(hosting: Hosting, organization: str, server: str, *member: object) -> set[str] | None:
+def find_names(
+    hosting: OrganizationSources, organization: str, server: str, *member: object
+) -> set[str] | None:
     principal = build_member(*member) if member else None  # type: ignore[arg-type]
     view = hosting.find_view(organization, server, principal)
     return None if view is None else set(view.namespaces)
 
 
-def test_everyone_reads_what_a_rule_gives_to_everyone(hosting: Hosting) -> None:
+def test_everyone_reads_what_a_rule_gives_to_everyone(hosting: OrganizationSources) -> None:
     assert find_names(hosting, "acme", "docs") == {"api", "guides"}
     assert find_names(hosting, "acme", "team") == {"api", "guides"}
     assert find_names(hosting, "globex", "docs") is None
 
 
-def test_member_reads_what_a_group_gives(hosting: Hosting) -> None:
+def test_member_reads_what_a_group_gives(hosting: OrganizationSources) -> None:
     assert find_names(hosting, "acme", "team", "acme", "staff") == {"api", "guides", "internal-notes"}
     assert find_names(hosting, "globex", "docs", "globex", "staff") == {"api"}
 
 
-def test_member_of_another_organization_is_like_everyone(hosting: Hosting) -> None:
+def test_member_of_another_organization_is_like_everyone(hosting: OrganizationSources) -> None:
     assert find_names(hosting, "acme", "team", "globex", "staff") == {"api", "guides"}
     assert find_names(hosting, "globex", "docs", "acme", "staff") is None
 
 
-def test_unknown_server_is_like_one_that_may_not_be_read(hosting: Hosting) -> None:
+def test_unknown_server_is_like_one_that_may_not_be_read(hosting: OrganizationSources) -> None:
     assert find_names(hosting, "globex", "unknown", "acme", "staff") is None
     assert find_names(hosting, "unknown", "docs", "acme", "staff") is None
 
 
-def test_token_without_the_scope_for_reading_reads_nothing(hosting: Hosting) -> None:
+def test_token_without_the_scope_for_reading_reads_nothing(hosting: OrganizationSources) -> None:
     principal = build_member("acme", "staff", scopes=(WRITE_SCOPE,))
     assert hosting.find_view("acme", "docs", principal) is None
 
 
-def test_server_without_namespaces_offers_no_searches(hosting: Hosting) -> None:
+def test_server_without_namespaces_offers_no_searches(hosting: OrganizationSources) -> None:
     """Compare with the integration test of the design of `search_documentation`."""
     view = hosting.find_view("acme", "empty", build_member("acme", "staff"))
     assert view is not None
@@ -76,7 +79,7 @@ def test_server_without_namespaces_offers_no_searches(hosting: Hosting) -> None:
     assert hosting.find_view("acme", "empty", None) is None
 
 
-def test_host_finds_the_server(hosting: Hosting) -> None:
+def test_host_finds_the_server(hosting: OrganizationSources) -> None:
     view = hosting.find_host_view("docs.acme.example", None)
     assert view is not None
     assert view.server.slug == "docs"
@@ -84,7 +87,7 @@ def test_host_finds_the_server(hosting: Hosting) -> None:
     assert hosting.find_host_view("other.example", None) is None
 
 
-def test_dispatcher_of_a_view_knows_its_namespaces_only(hosting: Hosting) -> None:
+def test_dispatcher_of_a_view_knows_its_namespaces_only(hosting: OrganizationSources) -> None:
     view = hosting.find_view("acme", "docs", None)
     assert view is not None
     dispatcher = hosting.build_dispatcher(view)
@@ -98,7 +101,7 @@ def test_dispatcher_of_a_view_knows_its_namespaces_only(hosting: Hosting) -> Non
     assert "internal" not in str({**answer.data, "error": "", "example": ""})
 
 
-def test_change_of_the_database_is_followed(hosting: Hosting, database: Database) -> None:
+def test_change_of_the_database_is_followed(hosting: OrganizationSources, database: Database) -> None:
     changed_ids: list[frozenset[str]] = []
     hosting.on_change = changed_ids.append
     old_view = hosting.find_view("acme", "docs", None)
@@ -115,7 +118,7 @@ def test_change_of_the_database_is_followed(hosting: Hosting, database: Database
 
 
 def test_unchanged_namespace_stays_open_and_a_changed_one_does_not(
-    hosting: Hosting, database: Database
+    hosting: OrganizationSources, database: Database
 ) -> None:
     old_sources = {(source.organization, source.name): source for source in hosting}
     with database.begin() as connection:
@@ -129,7 +132,9 @@ def test_unchanged_namespace_stays_open_and_a_changed_one_does_not(
     assert changed == {("org_acme", "api")}
 
 
-def test_removed_organization_and_rule_close_the_server(hosting: Hosting, database: Database) -> None:
+def test_removed_organization_and_rule_close_the_server(
+    hosting: OrganizationSources, database: Database
+) -> None:
     with database.begin() as connection:
         connection.execute(delete(GROUP_RULES).where(GROUP_RULES.c.group_name == "*"))
         connection.execute(delete(ORGANIZATIONS).where(ORGANIZATIONS.c.slug == "globex"))
@@ -145,7 +150,7 @@ def test_removed_organization_and_rule_close_the_server(hosting: Hosting, databa
     assert find_names(hosting, "acme", "team", "acme", "staff") == {"api", "guides"}
 
 
-def test_organizations_share_no_index(hosting: Hosting) -> None:
+def test_organizations_share_no_index(hosting: OrganizationSources) -> None:
     for organization in ("acme", "globex"):
         view = hosting.find_view(organization, "docs", build_member(organization, "staff"))
         assert view is not None
@@ -159,13 +164,13 @@ def test_organizations_share_no_index(hosting: Hosting) -> None:
 
 
 def test_unavailable_database_keeps_the_last_directory(
-    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+    hosting: OrganizationSources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(database: Database) -> int:
         raise DatabaseUnavailable("down", "the database cannot be reached", "Start it.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("docyard.hosting.hosting.read_directory_version", fail)
+        patch.setattr("docyard.hosting.organization_sources.read_directory_version", fail)
         hosting.reload()
         assert hosting.failure is not None
         assert find_names(hosting, "acme", "docs") == {"api", "guides"}
@@ -173,7 +178,9 @@ def test_unavailable_database_keeps_the_last_directory(
     assert hosting.failure is None
 
 
-def test_administrators_administer_their_organization_only(hosting: Hosting, database: Database) -> None:
+def test_administrators_administer_their_organization_only(
+    hosting: OrganizationSources, database: Database
+) -> None:
     with database.begin() as connection:
         for slug in ("acme", "globex"):
             connection.execute(
@@ -201,12 +208,14 @@ def test_administrators_administer_their_organization_only(hosting: Hosting, dat
 
 
 def test_groups_of_a_user_without_an_organization_count_only_if_they_are_shared(
-    hosting: Hosting, database: Database, tmp_path: Path
+    hosting: OrganizationSources, database: Database, tmp_path: Path
 ) -> None:
     user = build_member(None, "staff")._replace(key="user:https://login.example#1")
     assert hosting.find_view("globex", "docs", user) is None
     assert hosting.find_view("globex", "docs", user._replace(organization="globex")) is not None
-    sharing = Hosting(database, HostingFolders(tmp_path, tmp_path / "c", tmp_path / "i"), shares_groups=True)
+    sharing = OrganizationSources(
+        database, OrganizationFolders(tmp_path, tmp_path / "c", tmp_path / "i"), shares_groups=True
+    )
     sharing.reload()
     assert sharing.find_view("globex", "docs", user) is not None
     with database.begin() as connection:
@@ -228,7 +237,7 @@ def test_view_of_many_rules_and_namespaces_is_found_quickly() -> None:
     )
     directory = Directory(1, {"acme": organization})
     start_time = time.process_time()
-    view = _build_view(directory, organization, server, None)
+    view = build_view(directory, organization, server, None)
     assert time.process_time() - start_time < 0.2  # it keeps the event loop busy; a search of all took 1 s
     assert view is not None
     assert len(view.namespaces) == 1_000
