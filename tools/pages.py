@@ -25,12 +25,6 @@ _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 _MAX_MEASUREMENTS = 12
 _MIN_FILLED_SHARE = 0.98
 _MAX_TITLE_CHARACTERS = 300
-_MIN_DIVIDED_CHARACTERS = 1_000
-_MAX_CACHED_CHARACTERS = 1_000
-_LINE_END = "\\n"  # in JSON
-_LINE_END_TOKENS = 2
-_FIELD_END = '","'
-_FIELD_END_TOKENS = 3
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TREE_CHARACTERS = 16  # of a tree's id in a cursor
 
@@ -69,32 +63,12 @@ def count_fitting_characters(text: str, offset: int, tokens: int) -> int:
     return max(fitting_size, 1)
 
 
+@lru_cache(maxsize=16)  # an answer that fits is measured again before it is sent
 def measure_text(text: str) -> int:
-    """Return an upper bound of the tokens of a text, which may be JSON.
+    """Return an upper bound of the tokens of a text, which may be JSON."""
+    from workspace.texts.token_bound import count_tokens_at_most  # Imported late, because it loads NumPy.
 
-    The bound of a text is at most the sum of the bounds of its parts. Those of lines and fields are cached,
-    because an answer is measured with texts of several sizes.
-    """
-    from workspace.texts.token_bound import count_tokens_at_most
-
-    if len(text) < _MIN_DIVIDED_CHARACTERS:
-        return count_tokens_at_most(text)
-    lines = text.split(_LINE_END)
-    size = _LINE_END_TOKENS * (len(lines) - 1)
-    for line in lines:
-        parts = line.split(_FIELD_END)
-        size += _FIELD_END_TOKENS * (len(parts) - 1)
-        for part in parts:
-            is_short = len(part) <= _MAX_CACHED_CHARACTERS
-            size += _measure_short_part(part) if is_short else count_tokens_at_most(part)
-    return size
-
-
-@lru_cache(maxsize=4096)
-def _measure_short_part(part: str) -> int:
-    from workspace.texts.token_bound import count_tokens_at_most
-
-    return count_tokens_at_most(part)
+    return count_tokens_at_most(text)
 
 
 def measure_tokens(data: object) -> int:
@@ -136,7 +110,7 @@ class EntryBudget:
         self._byte_count += len(self._uncounted_texts[-1].encode()) + 1
         if self._byte_count <= self._tokens:
             return True
-        self._token_count += sum(measure_text(text) + 1 for text in self._uncounted_texts)
+        self._token_count += measure_text(",".join(self._uncounted_texts)) + 1
         self._uncounted_texts.clear()
         return self._token_count <= self._tokens
 
@@ -177,8 +151,6 @@ def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
 
 def select_paths_after(paths: Sequence[str], last_path: str | None) -> Sequence[str]:
     """Return the sorted paths after `last_path`; all paths if it is None."""
-    from bisect import bisect_right
-
     return paths if last_path is None else paths[bisect_right(paths, last_path) :]
 
 

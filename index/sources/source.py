@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ from workspace.source_workspace import FolderMissing, SourceWorkspace
 if TYPE_CHECKING:
     from index.artifacts.swap import Artifacts
     from index.port import Progress, SearchType
-    from index.service import SearchPage
+    from index.service import Hit, SearchPage
     from index.sources.settings import SourceSettings
     from workspace.git.remotes.credentials import Access
 
@@ -101,6 +101,8 @@ class Source:
 
     `folder` is that of the file of sources, to which paths are relative. `data_folder` has the clones of
     URLs, and `cache_folder` the indexes. No repository is written. `organization` is the id of the owner.
+    `remote_url` is the URL of the repository, for links to a forge: that of the settings, or that of the remote
+    `origin`, which is read when the source is opened.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class Source:
         self._lock = threading.Lock()
         self._index: SearchIndex | None = None
         self._artifacts: Artifacts | None = None
+        self.remote_url = settings.url
         self._failure: SourceUnavailable | None = None
         self._retry_time = 0.0
         self._listing_lock = threading.Lock()
@@ -186,13 +189,6 @@ class Source:
         finally:
             self._listing_lock.release()
 
-    @property
-    def remote_url(self) -> str | None:
-        """The URL of the repository, for links to a forge: that of the source, or of the remote `origin`."""
-        if self.settings.url is not None or self._index is None:
-            return self.settings.url
-        return self._index.workspace.git.config("remote.origin.url")
-
     def check_available(self) -> None:
         """Open the source if it is closed. Raises SourceUnavailable."""
         with self.open() as index:
@@ -210,7 +206,7 @@ class Source:
         Raises SourceUnavailable, and the errors of `SearchIndex.search`.
         """
         with self.open() as index:
-            key = index.workspace.tip(), query, limit
+            key = self._listed_commit, query, limit  # at the tip, or a newer one of another call
             is_of_words = search_type == "bm25" or (search_type != "vector" and not index.has_vectors)
             page = self._pages.find(key) if is_of_words else None
             if page is None:
@@ -218,6 +214,11 @@ class Source:
                 if page.embedding is None and page.commit == key[0] and not page.is_stale:
                     self._pages.put(key, replace(page, is_cached=True))
             return page
+
+    def read_texts(self, hits: Sequence[Hit]) -> list[str]:
+        """Return the Markdown of hits with their headings. Raises SourceUnavailable."""
+        with self.open() as index:
+            return [str(index.read_source(hit), "utf-8", "replace") for hit in hits]
 
     def stats(self) -> SourceStats:
         """Return the size and the commit of the source. Raises SourceUnavailable."""
@@ -300,6 +301,7 @@ class Source:
         repository = self._clone.folder if self._clone is not None else self._resolve(settings.repo or "")
         workspace = SourceWorkspace.open_source(repository, settings.ref, settings.folder or None)
         identity = (settings.url or str(repository.resolve()), settings.ref, settings.folder)
+        self.remote_url = settings.url or workspace.git.config("remote.origin.url")
         location = self._cache_folder / compute_folder_name(identity)
         location.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._index = SearchIndex(workspace, location=location, embedding=self._embedding)

@@ -245,7 +245,7 @@ def search_sources(
     unavailable: dict[str, SourceUnavailable] = {}
     for source in sources:
         try:
-            pages[source] = source.search(query, offset + limit + 1, progress, search_type)
+            pages[source] = source.search(query, offset + limit, progress, search_type)
         except SourceUnavailable as error:
             unavailable[source.name] = error
     if not pages:
@@ -256,7 +256,7 @@ def search_sources(
     queries = dict.fromkeys(query for hint in hints for query in hint.suggested_queries)
     return SourcesPage(
         hits=tuple(hits[offset : offset + limit]),
-        has_more=len(hits) > offset + limit,
+        has_more=len(hits) > offset + limit or any(page.next_cursor for page in pages.values()),
         commits={source.name: page.commit for source, page in pages.items()},
         unavailable={name: error.reason for name, error in unavailable.items()},
         missing_words=tuple(

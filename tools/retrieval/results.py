@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntEnum
 from functools import cache, cached_property
 from itertools import chain
@@ -46,32 +47,33 @@ _FIELDS_OMITTED_IF_MINIMAL = _FIELDS_OMITTED_IF_SHORT | {
 
 
 class Content:
-    """The whole text of a result, and the terms of a question in it.
+    """The whole text of a result, and the terms of a question in it, which a matcher finds."""
 
-    `offsets` are the ascending offsets of the words with terms, and `terms` the terms of each of these words.
-    """
-
-    def __init__(self, text: str, offsets: Sequence[int] = (), terms: Sequence[frozenset[str]] = ()) -> None:
+    def __init__(self, text: str, matcher: Matcher) -> None:
         self.text = text
-        self._offsets = offsets
-        self._terms = terms
+        self._matcher = matcher
+
+    @cached_property
+    def _words(self) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
+        """The ascending offsets of the words with terms, and the terms of each of these words."""
+        return self._matcher.find_words(SearchableText(self.text))
 
     @cached_property
     def _line_starts(self) -> list[int]:
         """The start of the line of each offset."""
-        return [self.text.rfind("\n", 0, offset) + 1 for offset in self._offsets]
+        return [self.text.rfind("\n", 0, offset) + 1 for offset in self._words[0]]
 
     @cached_property
     def _weights(self) -> dict[str, float]:
         """The weight of each term. A term that is rare in the text counts more."""
-        return {term: 1 / count for term, count in Counter(chain.from_iterable(self._terms)).items()}
+        return {term: 1 / count for term, count in Counter(chain.from_iterable(self._words[1])).items()}
 
     def find_best_start(self, size: int) -> int:
         """Return the start of the part of the text, of `size` characters, with the most terms.
 
         The part begins with a line, and it is the beginning of the text if no other part has more terms.
         """
-        offsets, weights = self._offsets, self._weights
+        (offsets, terms), weights = self._words, self._weights
         # `cut_text` may leave out the last quarter of the part, to end it between blocks.
         sure_size = max(size * 3 // 4, 1)
         part_counts = dict.fromkeys(weights, 0)  # of the terms in the part, which moves from start to start
@@ -81,12 +83,12 @@ class Content:
             start = max(line_start, offset - sure_size // 2)
             has_new_term = False
             while end < len(offsets) and offsets[end] < start + sure_size:
-                for term in self._terms[end]:
+                for term in terms[end]:
                     has_new_term |= not part_counts[term]
                     part_counts[term] += 1
                 end += 1
             while first < end and offsets[first] < start:
-                for term in self._terms[first]:
+                for term in terms[first]:
                     part_counts[term] -= 1
                 first += 1
             if has_new_term:
@@ -127,30 +129,34 @@ BuildAnswer = Callable[[list["Data"], Detail], "Data"]
 
 
 def build_results(page: SourcesPage, *, includes_content: bool, includes_namespace: bool) -> list[Result]:
-    """Return the results of a page, with their contents and namespaces if they are wanted."""
-    matcher = Matcher(page.terms) if includes_content else None
-    remote_urls = {source: source.remote_url for source in {hit.source for hit in page.hits}}
-    return [
-        _build_result(
-            source_hit,
-            page,
-            matcher,
-            remote_url=remote_urls[source_hit.source],
-            includes_namespace=includes_namespace,
-        )
-        for source_hit in page.hits
-    ]
+    """Return the results of a page, with their contents and namespaces if they are wanted.
+
+    A source that was removed after the search has no contents.
+    """
+    fields = [_build_fields(source_hit, page) for source_hit in page.hits]
+    if includes_namespace:
+        fields = [
+            {"namespace": source_hit.source.name, **item}
+            for source_hit, item in zip(page.hits, fields, strict=True)
+        ]
+    contents = _read_contents(page) if includes_content else {}
+    return [Result(item, contents.get(number)) for number, item in enumerate(fields)]
 
 
-def _build_result(
-    source_hit: SourceHit,
-    page: SourcesPage,
-    matcher: Matcher | None,
-    *,
-    remote_url: str | None,
-    includes_namespace: bool,
-) -> Result:
-    """Return a result; with a matcher, its content."""
+def _read_contents(page: SourcesPage) -> dict[int, Content]:
+    """Return the contents of the hits of a page by their positions in it."""
+    matcher = Matcher(page.terms)
+    contents: dict[int, Content] = {}
+    for source in dict.fromkeys(source_hit.source for source_hit in page.hits):
+        hits = {number: item.hit for number, item in enumerate(page.hits) if item.source is source}
+        with suppress(SourceUnavailable):
+            for number, text in zip(hits, source.read_texts([*hits.values()]), strict=True):
+                contents[number] = Content(text, matcher)
+    return contents
+
+
+def _build_fields(source_hit: SourceHit, page: SourcesPage) -> Data:
+    """Return the fields of a result, without its namespace and content."""
     source, hit = source_hit.source, source_hit.hit
     key = hit.address.removeprefix(f"{hit.filepath}#")
     commit = page.commits[source.name]
@@ -158,27 +164,17 @@ def _build_result(
     position = CitedSection(
         source.name, settings.folder, hit.filepath, key, commit, hit.start_line, hit.end_line
     )
-    fields: Data = {
+    return {
         "document": hit.filepath,
         "relevance_score": round(source_hit.score, 6),
         "title": hit.title,
         "summary": shorten_summary(hit.snippet),
-        "url": format_permalink(position, settings.permalink, remote_url),
+        "url": format_permalink(position, settings.permalink, source.remote_url),
         "chunk_index": hit.position,
         "address": hit.address,
         "blob": hit.blob,
         "lines": [hit.start_line, hit.end_line],
     }
-    if includes_namespace:
-        fields = {"namespace": source.name, **fields}
-    if matcher is None:
-        return Result(fields, None)
-    try:
-        with source.open() as index:
-            content = str(index.read_source(hit), "utf-8", "replace")
-    except SourceUnavailable:  # the source was removed after the search
-        return Result(fields, None)
-    return Result(fields, Content(content, *matcher.find_words(SearchableText(content))))
 
 
 def shorten_summary(text: str) -> str:

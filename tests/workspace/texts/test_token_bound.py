@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 from pathlib import Path
 
 from hypothesis import given
@@ -15,7 +16,7 @@ from rs_bpe.bpe import openai
 
 from tests.loops import loop_over
 from tests.workspace.texts.test_tokens import SENTENCES_BY_LANGUAGE
-from workspace.texts.token_bound import count_tokens_at_most
+from workspace.texts.token_bound import _FOLLOWING_LETTERS, count_tokens_at_most
 
 ROOT = Path(__file__).resolve().parents[3]
 count_o200k, count_cl100k = openai.o200k_base().count, openai.cl100k_base().count
@@ -84,3 +85,41 @@ def test_bound_of_a_text_is_at_most_the_sum_of_its_parts(first: str, second: str
 @loop_over("text", ["", "\ud800", "\x00", "é"])
 def test_short_text_has_a_bound(text: str) -> None:
     assert count_tokens_at_most(text) <= 3 * len(text)
+
+
+# The definition of the bound, as an expression whose matches are the tokens: letters in frequent pairs with a
+# space before them, a capital letter of a long run, two capital letters, two digits, line ends, spaces, equal
+# marks of a rule, letters of other alphabets, a character of another script, and any other character.
+FREQUENT_PAIR = "|".join(f"{first}(?=[{letters}])" for first, letters in _FOLLOWING_LETTERS.items())
+TOKEN = re.compile(
+    rf" ?[A-Z]?(?:{FREQUENT_PAIR}){{0,9}}[a-z]|(?<=[A-Z]{{4}})[A-Z]| ?[A-Z]{{1,2}}"
+    r"|[0-9]{1,2}|[\r\n]{1,4}|[ \t]{1,16}|-{1,16}|={1,16}|\*{1,16}|#{1,16}|_{1,16}|\.{1,16}"
+    r"|[\u0370-\u06ff]{1,2}|[^\x00-\x7f]|[^\w\s]|\S|\s"
+)
+
+
+def count_matches(text: str) -> int:
+    """Return the bound by its definition: a character of a later script has two tokens, or three."""
+    later_tokens = sum((character >= "\u0700") + (character >= "\U00010000") for character in text)
+    return min(len(TOKEN.findall(text)) + later_tokens, len(text.encode("utf-8", "surrogatepass")))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=8),
+            st.text("abceinstABC \t", max_size=40),
+            st.text("ABCDEFn ", max_size=12),
+            st.text("-=*#_.01\r\n \t\u03b1\u0436\u4e00\U0001f680", max_size=40),
+            st.sampled_from(["\ud800", " " * 17 + "a", "\t" * 17 + "A", "e" * 21, "The HTTPServer"]),
+        ),
+        max_size=6,
+    ).map("".join)
+)
+def test_bound_is_the_number_of_matches(text: str) -> None:
+    assert count_tokens_at_most(text) == count_matches(text)
+
+
+def test_bound_of_pages_is_the_number_of_matches() -> None:
+    for page in read_pages():
+        assert count_tokens_at_most(page) == count_matches(page)
