@@ -37,7 +37,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_LARGE_BODIES = 32
 """The maximum number of bodies of more than 64 KiB that are in memory at the same time."""
 
-WORKER_COUNT = 1
+WORKER_COUNT = 8
 """The number of tool calls that run at the same time."""
 
 _SMALL_BODY_BYTES = 64 * 1024

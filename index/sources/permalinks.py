@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -13,6 +14,7 @@ _PAGE_TEMPLATES = {
     "gitlab.com": "https://gitlab.com/{repository}/-/blob/{commit}/{path}#L{line}-{end_line}",
     "codeberg.org": "https://codeberg.org/{repository}/src/commit/{commit}/{path}#L{line}-L{end_line}",
 }
+_RESOURCE_TEMPLATE = "doc:///{namespace}/{path}#{anchor}"
 _SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
 _SAFE_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar
 _SAFE_IN_FRAGMENT = _SAFE_IN_PATH + "?"
@@ -35,21 +37,18 @@ class CitedSection(NamedTuple):
 
 def format_permalink(section: CitedSection, template: str | None, remote_url: str | None) -> str:
     """Return the URL of a section. `remote_url` is the URL of the source's repository, if it is known."""
-    values = {
-        "namespace": quote(section.namespace, safe=""),
-        "path": quote(section.path, safe=_SAFE_IN_PATH),
-        "page": quote(_read_page(section), safe=_SAFE_IN_PATH),
-        "anchor": quote(section.key, safe=_SAFE_IN_FRAGMENT),
-        "commit": section.commit or "",
-        "line": str(section.line),
-        "end_line": str(section.end_line),
-    }
-    if template is not None:
-        return template.format_map(values)
-    page_template = _find_page_template(remote_url) if remote_url and section.commit else None
-    if page_template is not None:
-        return page_template.format_map(values)
-    return f"doc:///{values['namespace']}/{values['path']}#{values['anchor']}"
+    if template is None:
+        template = _find_page_template(remote_url) if remote_url and section.commit else _RESOURCE_TEMPLATE
+    page = quote(_read_page(section), safe=_SAFE_IN_PATH) if "{page}" in template else ""
+    return template.format(
+        namespace=quote(section.namespace, safe=""),
+        path=quote(section.path, safe=_SAFE_IN_PATH),
+        page=page,
+        anchor=quote(section.key, safe=_SAFE_IN_FRAGMENT),
+        commit=section.commit or "",
+        line=section.line,
+        end_line=section.end_line,
+    )
 
 
 def _read_page(section: CitedSection) -> str:
@@ -58,15 +57,16 @@ def _read_page(section: CitedSection) -> str:
     return path.removesuffix(".md").removesuffix(".markdown")
 
 
-def _find_page_template(remote_url: str) -> str | None:
-    """Return the template of a page on a well-known forge, with the repository filled in; None elsewhere."""
+@lru_cache(maxsize=1_000)
+def _find_page_template(remote_url: str) -> str:
+    """Return the template of a page on a well-known forge, of a repository on it; else of a resource."""
     try:
         url = parse_remote_url(remote_url)
     except UnsupportedRemote:
-        return None
+        return _RESOURCE_TEMPLATE
     template = _PAGE_TEMPLATES.get(_SSH_HOSTS.get(url.host, url.host))
     if template is None or url.transport is Transport.FILE:
-        return None
+        return _RESOURCE_TEMPLATE
     return template.replace("{repository}", quote(_read_repository_path(url), safe="/~"))
 
 

@@ -101,8 +101,8 @@ class Source:
 
     `folder` is that of the file of sources, to which paths are relative. `data_folder` has the clones of
     URLs, and `cache_folder` the indexes. No repository is written. `organization` is the id of the owner.
-    `remote_url` is the URL of the repository, for links to a forge: that of the settings, or that of the remote
-    `origin`, which is read when the source is opened.
+    `remote_url` is the URL of the repository, for links to a forge: that of the settings, or that of the
+    remote `origin`, which is read when the source is opened.
     """
 
     def __init__(

@@ -18,17 +18,23 @@ _MAX_ESTIMATES = 4  # then the first size that fits is enough
 
 
 def find_largest_fitting_size(
-    maximum: int, measure: Callable[[int], int], max_tokens: int, first_size: int | None = None
+    maximum: int,
+    measure: Callable[[int], int],
+    max_tokens: int,
+    first_size: int | None = None,
+    empty_tokens: int | None = None,
 ) -> int:
     """Return about the largest size, at most `maximum`, with at most `max_tokens` tokens; 0 if none fits.
 
     `measure` returns the tokens of a size, and takes milliseconds. So each further size is estimated by
-    interpolation. `first_size` is the first estimate; None means `maximum`.
+    interpolation. `first_size` is the first estimate; None means `maximum`. `empty_tokens` are the tokens of
+    size 0, if they are known.
     """
     fitting, exceeding = 0, maximum + 1
-    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit. The tokens of
-    # size 0 are assumed and not measured, because they only begin the interpolation.
-    fitting_tokens, exceeding_tokens = int(max_tokens * _ASSUMED_EMPTY_SHARE), 0
+    # An answer with empty texts can be larger than one with short texts, so size 0 may not fit. Its tokens
+    # only begin the interpolation.
+    fitting_tokens = int(max_tokens * _ASSUMED_EMPTY_SHARE) if empty_tokens is None else empty_tokens
+    exceeding_tokens = 0
     size = maximum if first_size is None else max(1, min(first_size, maximum))
     measurements = 0
     while exceeding - fitting > max(1, fitting // _PRECISION) and fitting_tokens < max_tokens * _FULL_SHARE:
@@ -44,6 +50,9 @@ def find_largest_fitting_size(
         elif exceeding_tokens:
             share = (max_tokens * _AIMED_SHARE - fitting_tokens) / (exceeding_tokens - fitting_tokens)
             size = fitting + int((exceeding - fitting) * share)
+        elif empty_tokens is not None and empty_tokens < fitting_tokens:
+            share = (max_tokens * _AIMED_SHARE - empty_tokens) / (fitting_tokens - empty_tokens)
+            size = int(fitting * share)
         else:
             size *= 2
         size = max(fitting + 1, min(size, exceeding - 1))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from index.matches import Matcher, SearchableText
 from index.sources.permalinks import CitedSection, format_permalink
 from index.sources.source import SourceUnavailable
-from tools.pages import CHARACTERS_PER_TOKEN, cut_text, exceeds, measure_tokens
+from tools.pages import cut_text, exceeds, measure_tokens
 from tools.retrieval.budgets import find_largest_fitting_size
 from tools.tool import NextStep, call
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MAX_SUMMARY_CHARACTERS = 200
 _SHORT_TITLE_CHARACTERS = 40
 _MIN_CONTENT_CHARACTERS = 100
+_SURELY_FITTING_CHARACTERS = 1  # of contents for each token, so that they nearly always fit
 _FIELDS_OMITTED_IF_SHORT = frozenset(("blob", "chunk_index", "document", "lines", "relevance_score", "url"))
 _TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _TABLE_PADDING = re.compile(r" {2,}|-{4,}")
@@ -271,14 +272,31 @@ def _fit_contents(
             for result_list, (count, detail) in zip(result_lists, forms, strict=True)
         ]
 
-    max_length = max((result_list.longest_content for result_list in result_lists), default=0)
-    content_count = sum(result.content is not None for item in result_lists for result in item.results)
-    # The other fields have about half of the tokens.
-    first_limit = max_tokens * CHARACTERS_PER_TOKEN // max(2 * content_count, 1)
-    limit = find_largest_fitting_size(
-        max_length, lambda limit: sum(map(measure_tokens, build(limit))), max_tokens, first_limit
-    )
+    texts = [result.content.text for item in result_lists for result in item.results if result.content]
+    lengths = sorted(map(len, texts))
+
+    def measure(characters: int) -> int:
+        return sum(map(measure_tokens, build(_share_characters(lengths, characters))))
+
+    total = sum(lengths)
+    first_total, empty_tokens = total, None
+    if total > max_tokens * _SURELY_FITTING_CHARACTERS:
+        empty_tokens = measure(0)
+        sample = "".join(text[: max_tokens // len(texts)] for text in texts)
+        characters_per_token = len(sample) / measure_tokens(sample)
+        first_total = max(int((max_tokens - empty_tokens) * characters_per_token), 1)
+    characters = find_largest_fitting_size(total, measure, max_tokens, first_total, empty_tokens)
+    limit = _share_characters(lengths, characters)
     return limit, build(limit)
+
+
+def _share_characters(lengths: Sequence[int], total: int) -> int:
+    """Return the limit of a content with which contents of ascending lengths have `total` characters."""
+    for number, length in enumerate(lengths):
+        if length > (share := total // (len(lengths) - number)):
+            return share
+        total -= length
+    return lengths[-1] if lengths else 0
 
 
 def _reduce_to_detail(result: Result, detail: Detail) -> Result:
@@ -309,8 +327,8 @@ def _cut_content(result: Result, limit: int) -> Data:
         return fields
     if len(content.text) <= limit:
         return _insert_content(fields, remove_table_padding(content.text))
-    start = content.find_best_start(limit)
-    text, offset = cut_text(content.text, start, limit) if limit > 0 else ("", start)
+    start = content.find_best_start(limit) if limit > 0 else 0
+    text, offset = cut_text(content.text, start, limit) if limit > 0 else ("", 0)
     data = {**_insert_content(fields, remove_table_padding(text)), "truncated": True}
     if start:
         data["start"] = start

@@ -61,7 +61,8 @@ _PAIRED_CAPITALS = 4  # of a run; each further capital letter is a token
 _ALPHABETS, _OTHER, _CODE_COUNT = 128, 129, 130
 _FIRST_ALPHABET, _FIRST_LATER_SCRIPT, _FIRST_SUPPLEMENTARY = 0x370, 0x700, 0x10000
 
-_CODES = np.full(_FIRST_LATER_SCRIPT + 1, _OTHER, np.uint8)  # by code point; the last is that of all later ones
+# By code point; the last code is that of all later characters.
+_CODES = np.full(_FIRST_LATER_SCRIPT + 1, _OTHER, np.uint8)
 _CODES[:128] = np.arange(128)
 _CODES[_FIRST_ALPHABET:_FIRST_LATER_SCRIPT] = _ALPHABETS
 
