@@ -20,7 +20,7 @@ from docyard import __version__
 from docyard.hosting.organization_sources import OrganizationSources
 from docyard.hosting.views import View, ViewKey
 from docyard.mcp_server.calls import CallObserver, Workers
-from docyard.mcp_server.http import WORKER_COUNT, Endpoint, serve_http
+from docyard.mcp_server.http import READING_WORKER_COUNT, Endpoint, serve_http
 from tools.records.problem_reports import ReceiveReport
 from tools.retrieval.dispatcher import SourcesDispatcher
 
@@ -79,7 +79,7 @@ class Endpoints:
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Serve endpoints until the end of the block, which waits for running calls."""
-        async with Workers(WORKER_COUNT) as self._workers, anyio.create_task_group() as self._tasks:
+        async with Workers(READING_WORKER_COUNT) as self._workers, anyio.create_task_group() as self._tasks:
             token = anyio.lowlevel.current_token()
 
             def end_changed(organization_ids: frozenset[str]) -> None:

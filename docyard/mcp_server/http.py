@@ -40,6 +40,9 @@ MAX_LARGE_BODIES = 32
 WORKER_COUNT = 8
 """The number of tool calls that run at the same time."""
 
+READING_WORKER_COUNT = 4
+"""The same of a server that only reads: its calls compute, and more threads would wait for each other."""
+
 _SMALL_BODY_BYTES = 64 * 1024
 _LARGE_BODIES: RunVar[anyio.CapacityLimiter] = RunVar("large bodies")  # of all endpoints of the process
 _RETRY_S = 2
@@ -202,13 +205,14 @@ async def serve_http(
     build_review_url: Callable[[str], str] | None = None,
     observer: CallObserver | None = None,
     workers: Workers | None = None,
+    worker_count: int = WORKER_COUNT,
 ) -> AsyncIterator[Endpoint]:
     """Yield an endpoint that serves requests. The end of the block waits for running calls.
 
     `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
     `build_review_url` returns the URL of a proposal's page; it is None if users are not asked to open pages.
-    `observer` limits and records calls. `workers` are shared with other endpoints; the endpoint has its own
-    if they are None.
+    `observer` limits and records calls. `workers` are shared with other endpoints; if they are None, the
+    endpoint has `worker_count` of its own.
     """
     warm_event = anyio.Event()
 
@@ -220,7 +224,7 @@ async def serve_http(
 
     async with AsyncExitStack() as own_resources:
         if workers is None:
-            workers = await own_resources.enter_async_context(Workers(WORKER_COUNT))
+            workers = await own_resources.enter_async_context(Workers(worker_count))
         calls = ToolCalls(dispatcher, workers, observer=observer)
         bus = InMemorySubscriptionBus()
         announcers = ListAnnouncers(

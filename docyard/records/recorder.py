@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from docyard.settings.settings import RecordsSection
     from tools.tool import Answer
 
-BATCH_INTERVAL_S = 0.5
+BATCH_INTERVAL_S = 0.25
 """The longest time that a call waits to be recorded, which a killed process loses."""
 
 QUEUE_LIMIT = 20_000

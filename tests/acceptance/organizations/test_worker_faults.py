@@ -29,7 +29,7 @@ from tests.organizations import mark_change
 MAX_UNANSWERED_S = 5.0
 MAX_STOP_S = 25.0
 MAX_CHANGE_S = 2.0
-LOST_S = 1.0  # half a second between two batches, and the time of a busy machine
+LOST_S = 0.5  # a quarter of a second between two batches, and the time of a busy machine
 CLIENT_COUNT = 4
 
 
