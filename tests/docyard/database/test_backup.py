@@ -16,7 +16,7 @@ from docyard.database.database import Database, open_database
 from docyard.database.errors import CannotCopyDatabase
 from docyard.database.schema import check_schema, upgrade_schema
 from docyard.database.tables import ORGANIZATIONS
-from tests.databases import database, database_url, postgres  # noqa: F401
+from tests.databases import database, database_url, installed_postgres, postgres  # noqa: F401
 from tests.postgres_server import PostgresServer, find_wheel_binaries
 from tests.stdio_client import ROOT
 

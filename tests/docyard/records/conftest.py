@@ -15,10 +15,10 @@ from docyard.mcp_server.calls import CallOutcome, ToolCall
 from docyard.records.recorder import Recorder
 from docyard.records.rows import RecordTarget
 from docyard.settings.settings import RecordsSection
-from tests.databases import database, database_url, postgres
+from tests.databases import database, database_url, installed_postgres, postgres
 from tools.records.searches import SearchRecord
 
-__all__ = ["database", "database_url", "postgres"]
+__all__ = ["database", "database_url", "installed_postgres", "postgres"]
 
 
 def create_target(database: Database, slug: str) -> RecordTarget:
