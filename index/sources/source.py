@@ -206,7 +206,8 @@ class Source:
         Raises SourceUnavailable, and the errors of `SearchIndex.search`.
         """
         with self.open() as index:
-            key = self._listed_commit, query, limit  # at the tip, or a newer one of another call
+            # The commit of the tip, or a newer one that another call has listed since.
+            key = self._listed_commit, query, limit
             is_of_words = search_type == "bm25" or (search_type != "vector" and not index.has_vectors)
             page = self._pages.find(key) if is_of_words else None
             if page is None:

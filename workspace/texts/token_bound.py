@@ -101,7 +101,7 @@ def count_tokens_at_most(text: str) -> int:
         codes = np.frombuffer(text.encode(), np.uint8)
         byte_count = len(text)
     else:
-        characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
         codes = _CODES[np.minimum(characters, _FIRST_LATER_SCRIPT)]
         # A character of a later script has at most two tokens, a supplementary one three.
         later_tokens = int(np.count_nonzero(characters >= _FIRST_LATER_SCRIPT))
