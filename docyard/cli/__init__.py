@@ -9,7 +9,7 @@ commits.py           commit logs: short id, time, author, subject and changes
 completion.py        shell completion of addresses, refs, proposals, types, toolsets and queries
 drift_report.py      sections whose code changed later, as text and as Markdown for a pull request
 fixes.py             the fixes of `docyard fix`: in a commit, in a work tree, or in a preview
-hosts.py             configuration text for common MCP hosts
+hosts/               configurations of MCP hosts, and the files that connect a team's hosts
 main.py              the group of commands, and the exit code of a run
 proposals/           proposals at the command line
 recent_commits.py    the commits of a branch that changed documents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,12 @@ import click
 
 from docyard import environment
 from docyard.cli.ci_workflows import DEFAULT_REQUIREMENT, FORGE_KINDS, build_workflow, write_workflow
-from docyard.cli.hosts import HostConfiguration, build_host_configurations
+from docyard.cli.hosts.configurations import (
+    PROJECT_HOSTS,
+    HostConfiguration,
+    build_host_configurations,
+    find_project_host,
+)
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
@@ -20,6 +26,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
     from docyard.cli.sites import SiteSettings
+    from workspace.git.reader import GitReader
 
 SETTINGS_TEMPLATE = """\
 # Settings of this Docyard workspace, read from the commit that is served.
@@ -134,6 +141,14 @@ SETTINGS_TEMPLATE = """\
 @click.option("--branch", metavar="NAME", help="The branch of a new repository, or the branch to write to.")
 @click.option("--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent.")
 @click.option(
+    "--host",
+    "project_hosts",
+    type=click.Choice(PROJECT_HOSTS),
+    multiple=True,
+    help="Only show the files of the repository that connect this host for a team. Can be repeated.",
+)
+@click.option("--write", is_flag=True, help="With --host: write the files, without a commit.")
+@click.option(
     "--workflow",
     "forge",
     type=click.Choice(FORGE_KINDS),
@@ -154,6 +169,8 @@ def command(
     anchors: str | None,
     branch: str | None,
     only_hosts: bool,
+    project_hosts: tuple[str, ...],
+    write: bool,
     forge: str | None,
     requirement: str,
     as_json: bool,
@@ -164,20 +181,30 @@ def command(
     site generator publishes the documents, its dialect and the form of the anchors are detected and set. Then
     the configuration of common MCP hosts is printed.
 
+    --host is for a team: with --write, the command adds the server to the host's configuration in the
+    repository, and a section to AGENTS.md or CLAUDE.md. The rest of existing files stays as it is.
+
     \b
     Example:
         docyard init ~/specs
         docyard init ~/specs --anchors angle
         docyard init --hosts -C ~/specs
+        docyard init --host claude --host vscode --write
         docyard init --workflow github
     """
-    if anchors is not None and (only_hosts or forge):
+    if anchors is not None and (only_hosts or project_hosts or forge):
         raise click.UsageError(
-            "--anchors needs a new docyard.toml, which --hosts and --workflow do not write"
+            "--anchors needs a new docyard.toml, which --hosts, --host and --workflow do not write"
         )
-    if only_hosts and forge:
-        raise click.UsageError("--hosts and --workflow exclude each other: run them one after the other")
+    if only_hosts + bool(project_hosts) + bool(forge) > 1:
+        raise click.UsageError(
+            "--hosts, --host and --workflow exclude each other: run them one after the other"
+        )
+    if write and not project_hosts:
+        raise click.UsageError(f"--write needs --host: {', '.join(PROJECT_HOSTS)}")
     folder = find_folder(path or repo)
+    if project_hosts:
+        return _connect_project_hosts(folder, project_hosts, write, as_json)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
     is_new_repository = False if only_hosts else ensure_repository(folder, branch)
@@ -290,15 +317,68 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     return publish(git, batch, durable=True)
 
 
-def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -> int:
-    """Write the CI workflow into the work tree of a repository, without a commit."""
+def _open_work_tree(folder: Path) -> tuple[GitReader, Path]:
+    """Return a repository and its work tree. Raises CommandError if the repository is bare."""
     from workspace.git.reader import GitReader
 
-    root = GitReader(folder).worktree
-    if root is None:
+    git = GitReader(folder)
+    if git.worktree is None:
         raise CommandError(
             "a bare repository has no work tree to write to", fix="Run the command in a clone, and push."
         )
+    return git, git.worktree
+
+
+def _connect_project_hosts(folder: Path, options: tuple[str, ...], write: bool, as_json: bool) -> int:
+    """Show or write the files that connect hosts for the team of a repository, without a commit."""
+    from docyard.cli.hosts.project_files import plan_project_files, write_project_files
+    from tools.errors import escape_invisible
+    from workspace.git.store import is_ignored
+
+    git, root = _open_work_tree(folder)
+    files = plan_project_files(root, options)
+    if write:
+        write_project_files(root, files)
+    if as_json:
+        console.print_json(
+            {
+                "written": write,
+                "files": [
+                    {"path": file.path, "state": file.state, "text": file.after.decode()} for file in files
+                ],
+            }
+        )
+        return Exit.DONE
+    changed_paths = [file.path for file in files if file.state != "unchanged"]
+    for file in files:
+        if file.state == "unchanged":
+            click.echo(f"{file.path} is up to date.")
+        elif write:
+            click.echo(f"{'Wrote' if file.state == 'created' else 'Extended'} {file.path}.")
+        else:
+            click.secho(f"{file.path} ({'new' if file.state == 'created' else 'a change'}):", bold=True)
+            click.echo("".join(f"    {escape_invisible(line)}\n" for line in file.preview().splitlines()))
+    if not changed_paths:
+        return Exit.DONE
+    if not write:
+        click.echo("Nothing was written. Add --write to write these files.")
+        return Exit.DONE
+    click.echo("Each member of the team needs `docyard` on PATH.")
+    for remark in (find_project_host(option)[1].remark for option in dict.fromkeys(options)):
+        if remark:
+            click.echo(remark)
+    ignored_paths = [path for path in changed_paths if is_ignored(git, path)]
+    if ignored_paths:
+        click.echo(f"Git ignores {', '.join(ignored_paths)}, so `git add` needs --force.")
+    click.echo("Review the files, then:")
+    add_command = shlex.join(["git", "add", *(["--force"] if ignored_paths else []), *changed_paths])
+    click.echo(f'    {add_command} && git commit -m "Connect agents to Docyard"')
+    return Exit.DONE
+
+
+def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -> int:
+    """Write the CI workflow into the work tree of a repository, without a commit."""
+    _, root = _open_work_tree(folder)
     workflow = build_workflow(forge, requirement)
     is_new = write_workflow(root, workflow)
     if as_json:

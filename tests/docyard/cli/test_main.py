@@ -180,7 +180,7 @@ DEFERRED_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "S
     [
         ("import docyard.cli.main", DEFERRED_MODULES),
         *((f"import {docyard.get_module_name(name)}", DEFERRED_MODULES) for name in COMMANDS),
-        ("import docyard.cli.hosts", DEFERRED_MODULES),
+        ("import docyard.cli.hosts.configurations", DEFERRED_MODULES),
         (
             "import workspace.edits.edit_operations",
             ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),

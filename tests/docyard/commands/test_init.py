@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.hosts import HostConfiguration, build_host_configurations
+from docyard.cli.hosts.configurations import HostConfiguration, build_host_configurations
 from docyard.cli.main import main
 from docyard.commands.init import SETTINGS_TEMPLATE
 from tests.docyard.conftest import Git

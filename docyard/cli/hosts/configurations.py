@@ -1,0 +1,196 @@
+"""The description of each MCP host, and its configuration as text.
+
+A configuration of a user starts the server with an absolute command: this Python, `-m docyard serve`, and the
+repository's path, because a desktop host may start a server with a PATH that lacks Python. A configuration of
+a project is committed, so it starts the `docyard` on the PATH of each member, in the folder that the host has
+opened.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SERVER_NAME = "docyard"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectHost:
+    """The configuration that a host reads from a project: the values of `--host`, and the files.
+
+    `folder` is the host's notation for the folder of the project. `instructions` is the file with
+    instructions for agents. `remark` describes a step that each member of the team takes, if there is one.
+    """
+
+    option: str
+    path: str
+    folder: str
+    instructions: str
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """An MCP host: where its user pastes the configuration, and the shape of the configuration.
+
+    `language` is the language of the user's configuration: json, toml or console. `table` is the key that
+    holds all servers; `leading` and `trailing` are the host's own fields of a server.
+    """
+
+    name: str
+    place: str
+    language: str
+    table: str
+    leading: Mapping[str, object] = field(default_factory=dict)
+    trailing: Mapping[str, object] = field(default_factory=dict)
+    project: ProjectHost | None = None
+
+    def describe_server(self, command: Sequence[str]) -> dict[str, object]:
+        """Return the fields of a server that `command` starts."""
+        program, *arguments = command
+        return {**self.leading, "command": program, "args": arguments, **self.trailing}
+
+
+_STDIO: Mapping[str, object] = {"type": "stdio"}
+
+HOSTS = (
+    Host(
+        "Claude Code",
+        "a terminal",
+        "console",
+        "mcpServers",
+        project=ProjectHost(
+            "claude",
+            ".mcp.json",
+            "${CLAUDE_PROJECT_DIR:-.}",
+            "CLAUDE.md",
+            "Claude Code asks each member once whether to use the server.",
+        ),
+    ),
+    Host("Claude Desktop", "claude_desktop_config.json", "json", "mcpServers"),
+    Host(
+        "Cursor",
+        "~/.cursor/mcp.json",
+        "json",
+        "mcpServers",
+        project=ProjectHost("cursor", ".cursor/mcp.json", "${workspaceFolder}", "AGENTS.md"),
+    ),
+    Host(
+        "VS Code",
+        ".vscode/mcp.json",
+        "json",
+        "servers",
+        leading=_STDIO,
+        project=ProjectHost("vscode", ".vscode/mcp.json", "${workspaceFolder}", "AGENTS.md"),
+    ),
+    Host(
+        "Zed",
+        "~/.config/zed/settings.json",
+        "json",
+        "context_servers",
+        trailing={"env": {}},
+        # Zed starts a server in the folder of the project.
+        project=ProjectHost("zed", ".zed/settings.json", ".", "AGENTS.md"),
+    ),
+    Host(
+        "Codex",
+        "~/.codex/config.toml",
+        "toml",
+        "mcp_servers",
+        # Codex starts a server in the folder of its session.
+        project=ProjectHost(
+            "codex",
+            ".codex/config.toml",
+            ".",
+            "AGENTS.md",
+            "Codex reads the file only in projects that the member trusts.",
+        ),
+    ),
+    Host("Other hosts", "an mcp.json", "json", "mcpServers", leading=_STDIO),
+)
+
+PROJECT_HOSTS = tuple(host.project.option for host in HOSTS if host.project is not None)
+"""The hosts that read a configuration from a project."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostConfiguration:
+    """The text to paste for one host, and where to paste it.
+
+    `place` is the usual path of a file, or "a terminal". `language` is json, toml or console. `text` has
+    no line break at its end.
+    """
+
+    host: str
+    place: str
+    language: str
+    text: str
+
+
+def build_host_configurations(command: Sequence[str]) -> tuple[HostConfiguration, ...]:
+    """Return the configuration of every supported host for a server that `command` starts."""
+    return tuple(
+        HostConfiguration(
+            host.name,
+            host.place,
+            host.language,
+            _format_claude_code_command(command)
+            if host.language == "console"
+            else format_configuration(host, command, host.language),
+        )
+        for host in HOSTS
+    )
+
+
+def find_project_host(option: str) -> tuple[Host, ProjectHost]:
+    """Return the host of a value of `--host`."""
+    return next(
+        (host, host.project) for host in HOSTS if host.project is not None and host.project.option == option
+    )
+
+
+def build_project_command(project: ProjectHost) -> tuple[str, ...]:
+    """Return the command that starts the server for each member of a team."""
+    return ("docyard", "serve", "-C", project.folder)
+
+
+def format_project_configuration(host: Host, project: ProjectHost) -> str:
+    """Return the text of a project's file that has no other content."""
+    return format_configuration(host, build_project_command(project), Path(project.path).suffix[1:])
+
+
+def format_configuration(host: Host, command: Sequence[str], language: str) -> str:
+    """Return the configuration of one server as JSON or as TOML."""
+    server = host.describe_server(command)
+    if language == "toml":
+        return format_toml_table(f"{host.table}.{SERVER_NAME}", server)
+    return format_json({host.table: {SERVER_NAME: server}})
+
+
+def _format_claude_code_command(command: Sequence[str]) -> str:
+    quote: Callable[[Sequence[str]], str] = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
+    return f"claude mcp add {SERVER_NAME} -- {quote(command)}"
+
+
+def format_toml_table(name: str, table: Mapping[str, object]) -> str:
+    """Return a TOML table of strings and lists of strings."""
+    # A JSON string or list of strings is also valid TOML, except for DEL, which no usable path contains.
+    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())
+    return "\n".join((f"[{name}]", *lines))
+
+
+def format_json(value: object, indent: str = "", unit: str = "  ") -> str:
+    """Return JSON with one key on each line, and each list on one line."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    inner_indent = f"{indent}{unit}"
+    items = ",\n".join(
+        f"{inner_indent}{json.dumps(key)}: {format_json(item, inner_indent, unit)}"
+        for key, item in value.items()
+    )
+    return f"{{\n{items}\n{indent}}}"

@@ -1,0 +1,232 @@
+"""The files that connect the MCP hosts of a team, planned from the existing files and then written.
+
+All files are planned before the first one is written, so that an existing file that cannot be extended
+safely stops the command before it changes anything. A file is never replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import secrets
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docyard.cli.hosts import instructions, jsonc
+from docyard.cli.hosts.configurations import (
+    SERVER_NAME,
+    Host,
+    ProjectHost,
+    build_project_command,
+    find_project_host,
+    format_project_configuration,
+    format_toml_table,
+)
+from docyard.terminal.exits import CommandError
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """A file of a project: `path` from its root, and its content; `before` is None if it is missing."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+    @property
+    def state(self) -> str:
+        """Return "created", "changed" or "unchanged"."""
+        if self.before is None:
+            return "created"
+        return "unchanged" if self.before == self.after else "changed"
+
+    def preview(self) -> str:
+        """Return the new file, or the difference to the existing file as a unified diff."""
+        if self.before is None:
+            return self.after.decode()
+        lines = (
+            line if line.endswith("\n") else f"{line}\n"
+            for line in difflib.unified_diff(
+                self.before.decode().splitlines(keepends=True),
+                self.after.decode().splitlines(keepends=True),
+                self.path,
+                self.path,
+            )
+        )
+        return "".join(lines)
+
+
+def plan_project_files(root: Path, options: Sequence[str]) -> tuple[ProjectFile, ...]:
+    """Return the files of the hosts that `options` name, each file once.
+
+    Raises CommandError, with the text to add, for a file that cannot be extended safely.
+    """
+    hosts = [find_project_host(option) for option in dict.fromkeys(options)]
+    files: dict[str, ProjectFile] = {}
+    for host, project in hosts:
+        files[project.path] = _plan_configuration(root, host, project)
+    for _, project in hosts:
+        path = _find_instructions(root, project.instructions)
+        if path not in files:
+            files[path] = _plan_instructions(root, path)
+    return tuple(files.values())
+
+
+def write_project_files(root: Path, files: Iterable[ProjectFile]) -> None:
+    """Write the files that change, each in one step, with the mode of the existing file.
+
+    Raises CommandError if a file has changed since it was planned, or cannot be written.
+    """
+    for file in files:
+        if file.state != "unchanged":
+            _write_file(root, file)
+
+
+def _plan_configuration(root: Path, host: Host, project: ProjectHost) -> ProjectFile:
+    new_text = format_project_configuration(host, project)
+    before = _read_file(root, project.path, new_text)
+    text = "" if before is None else _decode(before, project.path, new_text)
+    if not text.strip(f"{_BYTE_ORDER_MARK} \t\r\n"):
+        return ProjectFile(project.path, before, f"{new_text}\n".encode())
+    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    server = host.describe_server(build_project_command(project))
+    extend: Callable[[str, str, Mapping[str, Any]], str] = (
+        _extend_toml if project.path.endswith(".toml") else _extend_json
+    )
+    try:
+        after = mark + extend(text.removeprefix(mark), host.table, server)
+    except ValueError as error:
+        raise _refuse(project.path, str(error), new_text) from error
+    return ProjectFile(project.path, before, after.encode())
+
+
+def _extend_json(text: str, table: str, server: Mapping[str, Any]) -> str:
+    """Return the text with the server. Raises ValueError if the server cannot be added."""
+    servers = jsonc.read_object(text).get(table)
+    if isinstance(servers, dict) and SERVER_NAME in servers:
+        _check_same_server(servers[SERVER_NAME], server)
+        return text
+    return jsonc.insert_member(text, table, SERVER_NAME, server)
+
+
+def _extend_toml(text: str, table: str, server: Mapping[str, Any]) -> str:
+    """Return the text with the server's table at its end. Raises ValueError if it cannot be added."""
+    expected = tomllib.loads(text)
+    servers = expected.setdefault(table, {})
+    if not isinstance(servers, dict):
+        raise ValueError(f"'{table}' is not a table")
+    if SERVER_NAME in servers:
+        _check_same_server(servers[SERVER_NAME], server)
+        return text
+    servers[SERVER_NAME] = dict(server)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = newline if text.endswith("\n") else newline * 2
+    lines = format_toml_table(f"{table}.{SERVER_NAME}", server).splitlines()
+    extended = text + gap + "".join(f"{line}{newline}" for line in lines)
+    try:
+        is_extended = tomllib.loads(extended) == expected
+    except tomllib.TOMLDecodeError:  # a table after an inline table `mcp_servers = {…}` is invalid
+        is_extended = False
+    if not is_extended:
+        raise ValueError(f"'{table}' is an inline table, which a table at the end of the file cannot extend")
+    return extended
+
+
+def _check_same_server(existing: Any, server: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the existing server starts the same command, with any further settings."""
+    if isinstance(existing, dict) and existing.get("command") == server["command"]:
+        arguments = existing.get("args")
+        if isinstance(arguments, list) and arguments[: len(server["args"])] == server["args"]:
+            return
+    raise ValueError(f"it already has another server '{SERVER_NAME}'")
+
+
+def _find_instructions(root: Path, name: str) -> str:
+    """Return the path of the file with instructions that a file name stands for.
+
+    CLAUDE.md may be a symbolic link to AGENTS.md, or import it with a line `@AGENTS.md`.
+    """
+    file = root / name
+    if file.is_symlink():
+        target = file.resolve()
+        if target.is_relative_to(root.resolve()):
+            return target.relative_to(root.resolve()).as_posix()
+    if name == "CLAUDE.md" and file.is_file() and (root / "AGENTS.md").is_file():
+        content = _read_file(root, name, instructions.SECTION) or b""
+        if b"@AGENTS.md" in (line.strip() for line in content.splitlines()):
+            return "AGENTS.md"
+    return name
+
+
+def _plan_instructions(root: Path, path: str) -> ProjectFile:
+    before = _read_file(root, path, instructions.SECTION)
+    text = "" if before is None else _decode(before, path, instructions.SECTION)
+    try:
+        return ProjectFile(path, before, instructions.update_section(text).encode())
+    except instructions.AmbiguousMarkers as error:
+        raise _refuse(
+            path, f"its markers do not enclose one section ({error})", instructions.SECTION
+        ) from error
+
+
+def _read_file(root: Path, path: str, addition: str) -> bytes | None:
+    file = root / path
+    if not file.resolve().is_relative_to(root.resolve()):
+        raise CommandError(
+            f"{path} is outside the repository through a symbolic link", fix="Remove the link."
+        )
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise _refuse(path, f"it cannot be read: {reason}", addition) from error
+
+
+def _decode(content: bytes, path: str, addition: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise _refuse(path, "it is not UTF-8", addition) from error
+
+
+def _refuse(path: str, reason: str, addition: str) -> CommandError:
+    """Return the error for a file that cannot be extended, with the text to add."""
+    return CommandError(
+        f"{path} cannot be extended, and no file was changed: {reason}",
+        fix=f"Edit {path} yourself, so that it contains:\n\n{addition.rstrip()}\n",
+    )
+
+
+def _write_file(root: Path, file: ProjectFile) -> None:
+    target = (root / file.path).resolve()
+    draft = target.with_name(f".docyard-{secrets.token_hex(8)}.new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as stream:
+            stream.write(file.after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if file.before is not None:
+            draft.chmod(target.stat().st_mode & 0o7777)
+        if (target.read_bytes() if target.exists() else None) != file.before:
+            raise CommandError(
+                f"{file.path} changed while the command ran, and was not replaced",
+                fix="Run the command again.",
+            )
+        os.replace(draft, target)
+    except OSError as error:
+        raise CommandError(
+            f"{file.path} cannot be written: {error.strerror or type(error).__name__}",
+            fix=f"Make {target.parent} a writable folder, and run the command again.",
+        ) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()

@@ -1,0 +1,226 @@
+"""`docyard init --host`: the files that connect the hosts of a team; existing files lose nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from docyard.cli.hosts.configurations import HOSTS, PROJECT_HOSTS, build_host_configurations
+from docyard.cli.hosts.instructions import BEGIN_MARKER, END_MARKER, SECTION
+from docyard.cli.main import main
+from tests.docyard.conftest import Git
+from tests.loops import loop_over
+from tools.toolsets import select_tools
+
+Capture = pytest.CaptureFixture[str]
+
+ALL_HOSTS = [option for name in PROJECT_HOSTS for option in ("--host", name)]
+PATHS = {
+    ".mcp.json": "mcpServers",
+    ".cursor/mcp.json": "mcpServers",
+    ".vscode/mcp.json": "servers",
+    ".zed/settings.json": "context_servers",
+    ".codex/config.toml": "mcp_servers",
+}
+
+
+def write(repo: Path, path: str, text: str) -> Path:
+    """Write a file of the repository, byte for byte, and return it."""
+    file = repo / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text.encode())
+    return file
+
+
+def test_every_host_gets_command_without_path_of_machine(repo: Path) -> None:
+    assert main(["init", "-C", str(repo), *ALL_HOSTS, "--write"]) == 0
+    for path, table in PATHS.items():
+        text = (repo / path).read_text()
+        data = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
+        server = data[table]["docyard"]
+        assert [server["command"], *server["args"]][:3] == ["docyard", "serve", "-C"], path
+        assert str(repo) not in text
+    assert (repo / "AGENTS.md").read_text() == (repo / "CLAUDE.md").read_text() == SECTION
+
+
+def test_project_files_have_shape_of_pasted_configurations() -> None:
+    for host, pasted in zip(HOSTS, build_host_configurations(("docyard",)), strict=True):
+        if host.project is not None and pasted.language != "console":
+            assert host.table in pasted.text
+            assert Path(host.project.path).suffix == f".{pasted.language}"
+
+
+def test_written_files_stay_uncommitted_and_second_run_changes_none(
+    repo: Path, git: Git, capsys: Capture
+) -> None:
+    head_before = git("rev-parse", "HEAD")
+    assert main(["init", "-C", str(repo), *ALL_HOSTS, "--write"]) == 0
+    assert "git add .mcp.json" in capsys.readouterr().out
+    assert git("rev-parse", "HEAD") == head_before
+    status = git("status", "--porcelain", "-uall")
+    assert len(status.splitlines()) == 7
+    assert main(["init", "-C", str(repo), *ALL_HOSTS, "--write", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {file["state"] for file in data["files"]} == {"unchanged"}
+    assert git("status", "--porcelain", "-uall") == status
+
+
+def test_without_write_option_no_file_is_written(repo: Path, git: Git, capsys: Capture) -> None:
+    assert main(["init", "-C", str(repo), "--host", "zed"]) == 0
+    output = capsys.readouterr().out
+    assert '"context_servers"' in output
+    assert BEGIN_MARKER in output
+    assert "--write" in output
+    assert main(["init", "-C", str(repo), "--host", "zed", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert not data["written"]
+    assert [(file["path"], file["state"]) for file in data["files"]] == [
+        (".zed/settings.json", "created"),
+        ("AGENTS.md", "created"),
+    ]
+    assert git("status", "--porcelain") == ""
+
+
+def test_existing_settings_and_comments_are_preserved(repo: Path, capsys: Capture) -> None:
+    zed = '\ufeff// mine\n{\n  "theme": "One", // dark\n}\n'
+    codex = '# mine\nmodel = "x" # fast\n[mcp_servers.other]\ncommand = "y"'
+    write(repo, ".zed/settings.json", zed)
+    write(repo, ".codex/config.toml", codex).chmod(0o640)
+    write(repo, ".mcp.json", "\n")
+    assert main(["init", "-C", str(repo), *ALL_HOSTS]) == 0
+    assert "+[mcp_servers.docyard]" in capsys.readouterr().out
+    assert main(["init", "-C", str(repo), *ALL_HOSTS, "--write"]) == 0
+    assert (repo / ".zed/settings.json").read_bytes().startswith(zed.encode()[:-2])
+    assert (repo / ".codex/config.toml").read_bytes().startswith(codex.encode())
+    assert (repo / ".codex/config.toml").stat().st_mode & 0o777 == 0o640
+    assert set(tomllib.loads((repo / ".codex/config.toml").read_text())["mcp_servers"]) == {
+        "other",
+        "docyard",
+    }
+    assert "docyard" in json.loads((repo / ".mcp.json").read_text())["mcpServers"]
+
+
+def test_further_settings_of_server_are_preserved(repo: Path, capsys: Capture) -> None:
+    text = (
+        '{"servers": {"docyard": {"command": "docyard", "env": {"A": "b"},'
+        ' "args": ["serve", "-C", "${workspaceFolder}", "--toolsets", "documents"]}}}'
+    )
+    file = write(repo, ".vscode/mcp.json", text)
+    assert main(["init", "-C", str(repo), "--host", "vscode", "--write"]) == 0
+    assert ".vscode/mcp.json is up to date." in capsys.readouterr().out
+    assert file.read_text() == text
+
+
+@loop_over(
+    ("path", "text", "addition"),
+    [
+        (".vscode/mcp.json", '{"servers": [', '"servers"'),
+        (".vscode/mcp.json", '{"servers": []}', '"servers"'),
+        (".vscode/mcp.json", '{"servers": {"docyard": {"command": "/a/python"}}}', '"servers"'),
+        (".codex/config.toml", "model = ", "[mcp_servers.docyard]"),
+        (".codex/config.toml", 'mcp_servers = {a = {command = "b"}}', "[mcp_servers.docyard]"),
+        (".codex/config.toml", "mcp_servers = 1", "[mcp_servers.docyard]"),
+        (".codex/config.toml", '[mcp_servers.docyard]\nurl = "https://x"', "[mcp_servers.docyard]"),
+        ("AGENTS.md", f"{BEGIN_MARKER}\nmine\n", "## Docyard"),
+        ("AGENTS.md", f"{END_MARKER}\n{BEGIN_MARKER}\n", "## Docyard"),
+        ("AGENTS.md", SECTION * 2, "## Docyard"),
+    ],
+)
+def test_unsafe_merge_is_refused_with_text_to_add(
+    repo: Path, git: Git, capsys: Capture, path: str, text: str, addition: str
+) -> None:
+    git("clean", "-qfd")
+    file = write(repo, path, text)
+    status = git("status", "--porcelain", "-uall")
+    assert main(["init", "-C", str(repo), *ALL_HOSTS, "--write"]) == 3
+    error = capsys.readouterr().err
+    assert f"{path} cannot be extended" in error
+    assert addition in error.split("fix:")[1]
+    assert file.read_bytes() == text.encode()
+    assert git("status", "--porcelain", "-uall") == status
+
+
+def test_file_in_other_encoding_is_refused(repo: Path, capsys: Capture) -> None:
+    (repo / "AGENTS.md").write_bytes(b"caf\xe9")
+    assert main(["init", "-C", str(repo), "--host", "zed", "--write"]) == 3
+    assert "not UTF-8" in capsys.readouterr().err
+    assert not (repo / ".zed").exists()
+
+
+@loop_over(
+    ("before", "after"),
+    [
+        ("# Rules\n\nBe kind.", f"# Rules\n\nBe kind.\n\n{SECTION}"),
+        ("# Rules\n", f"# Rules\n\n{SECTION}"),
+        ("# Rules\r\n", "# Rules\r\n\r\n" + SECTION.replace("\n", "\r\n")),
+        (f"a\n\n{BEGIN_MARKER}\nold\n{END_MARKER}\n\nb", f"a\n\n{SECTION}\nb"),
+    ],
+)
+def test_only_section_between_markers_changes(repo: Path, before: str, after: str) -> None:
+    file = write(repo, "AGENTS.md", before)
+    for _ in range(2):
+        assert main(["init", "-C", str(repo), "--host", "codex", "--write"]) == 0
+        assert file.read_bytes() == after.encode()
+
+
+def test_linked_or_importing_claude_file_leads_to_agents_file(repo: Path) -> None:
+    write(repo, "AGENTS.md", "# Rules\n")
+    (repo / "CLAUDE.md").symlink_to("AGENTS.md")
+    assert main(["init", "-C", str(repo), "--host", "claude", "--host", "zed", "--write"]) == 0
+    assert (repo / "CLAUDE.md").is_symlink()
+    assert (repo / "AGENTS.md").read_text() == f"# Rules\n\n{SECTION}"
+    (repo / "CLAUDE.md").unlink()
+    write(repo, "CLAUDE.md", "@AGENTS.md\n")
+    assert main(["init", "-C", str(repo), "--host", "claude", "--write"]) == 0
+    assert (repo / "CLAUDE.md").read_text() == "@AGENTS.md\n"
+
+
+def test_link_out_of_repository_is_refused(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "outside").mkdir()
+    (repo / ".zed").symlink_to(tmp_path / "outside")
+    assert main(["init", "-C", str(repo), "--host", "zed", "--write"]) == 3
+    assert "outside the repository" in capsys.readouterr().err
+    assert not any((tmp_path / "outside").iterdir())
+
+
+def test_subfolder_leads_to_files_at_top_of_repository(repo: Path) -> None:
+    (repo / "sub").mkdir()
+    assert main(["init", str(repo / "sub"), "--host", "cursor", "--write"]) == 0
+    assert (repo / ".cursor/mcp.json").is_file()
+
+
+def test_ignored_file_is_added_with_force(repo: Path, capsys: Capture) -> None:
+    write(repo, ".gitignore", ".vscode/\n")
+    assert main(["init", "-C", str(repo), "--host", "vscode", "--write"]) == 0
+    assert "git add --force .vscode/mcp.json" in capsys.readouterr().out
+
+
+@loop_over(
+    "options",
+    [
+        ["--host", "emacs"],
+        ["--write"],
+        ["--host", "zed", "--hosts"],
+        ["--host", "zed", "--workflow", "github"],
+        ["--host", "zed", "--anchors", "html"],
+    ],
+)
+def test_invalid_host_options_exit_with_2(repo: Path, git: Git, options: list[str]) -> None:
+    assert main(["init", "-C", str(repo), *options]) == 2
+    assert git("status", "--porcelain") == ""
+
+
+def test_bare_repository_has_no_files(tmp_path: Path, git: Git, capsys: Capture) -> None:
+    git("init", "--quiet", "--bare", str(tmp_path / "bare.git"), cwd=tmp_path)
+    assert main(["init", str(tmp_path / "bare.git"), "--host", "zed"]) == 3
+    assert "Run the command in a clone" in capsys.readouterr().err
+
+
+def test_instructions_name_default_tools_only() -> None:
+    names = set(re.findall(r"`([a-z]+_[a-z_]+)`", SECTION))
+    assert names
+    assert names <= set(select_tools(None, read_only=False))
