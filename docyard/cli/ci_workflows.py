@@ -17,9 +17,6 @@ from docyard.forges.kinds import FORGE_NAMES
 from docyard.terminal.exits import CommandError
 
 FORGE_KINDS = tuple(FORGE_NAMES)
-DEFAULT_REQUIREMENT = f"docyard=={__version__}"
-"""The default pip requirement: the running version."""
-
 MAX_SUMMARY_CHARS = 250_000
 """The maximum length of a summary; its UTF-8 text stays below GitHub's limit of 1 MiB for a step."""
 
@@ -116,7 +113,27 @@ class Workflow(NamedTuple):
     text: str
 
 
-def build_workflow(kind: str, requirement: str = DEFAULT_REQUIREMENT) -> Workflow:
+def find_requirement() -> str:
+    """Return the pip requirement of the running version.
+
+    Raises CommandError if a CI job may be unable to install this version.
+    """
+    from docyard.doctor.installation import find_portable_requirement
+
+    requirement = find_portable_requirement(__version__)
+    if requirement is None:
+        raise CommandError(
+            f"docyard {__version__} was not installed from a package index or an https Git URL, so it is "
+            "unknown whether a CI job can install it",
+            fix=(
+                "Name what the job installs: `--docyard git+https://HOST/PATH@COMMIT`, or "
+                "`--docyard docyard==VERSION` with a version that is in the job's package index."
+            ),
+        )
+    return requirement
+
+
+def build_workflow(kind: str, requirement: str) -> Workflow:
     """Return the file for a kind of forge. Its job installs the pip requirement `requirement`.
 
     Raises CommandError for an invalid requirement.
@@ -124,7 +141,7 @@ def build_workflow(kind: str, requirement: str = DEFAULT_REQUIREMENT) -> Workflo
     if not _REQUIREMENT_PATTERN.fullmatch(requirement):
         raise CommandError(
             f"--docyard must be a pip requirement of one line (got '{requirement[:100]}')",
-            fix=f"Write a requirement such as {DEFAULT_REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
+            fix="Write a requirement such as docyard==VERSION, or git+https://HOST/PATH@COMMIT.",
         )
     quoted_requirement = f'"{requirement}"'
     if kind == "gitlab":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.ci_workflows import DEFAULT_REQUIREMENT, FORGE_KINDS, build_workflow, write_workflow
+from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow, find_requirement, write_workflow
 from docyard.cli.hosts.configurations import (
     PROJECT_HOSTS,
     HostConfiguration,
@@ -158,9 +158,8 @@ SETTINGS_TEMPLATE = """\
     "--docyard",
     "requirement",
     metavar="REQUIREMENT",
-    default=DEFAULT_REQUIREMENT,
-    show_default=True,
-    help="The pip requirement that the CI file installs.",
+    help="The pip requirement that the CI file installs. "
+    "[default: the installed version or Git commit, if it was installed from an index or an https Git URL]",
 )
 @options.as_json
 def command(
@@ -172,7 +171,7 @@ def command(
     project_hosts: tuple[str, ...],
     write: bool,
     forge: str | None,
-    requirement: str,
+    requirement: str | None,
     as_json: bool,
 ) -> int:
     """Make a folder a workspace: a Git repository with a commented docyard.toml, committed.
@@ -202,6 +201,8 @@ def command(
         )
     if write and not project_hosts:
         raise click.UsageError(f"--write needs --host: {', '.join(PROJECT_HOSTS)}")
+    if requirement is not None and forge is None:
+        raise click.UsageError(f"--docyard needs --workflow: {', '.join(FORGE_KINDS)}")
     folder = find_folder(path or repo)
     if project_hosts:
         return _connect_project_hosts(folder, project_hosts, write, as_json)
@@ -376,15 +377,17 @@ def _connect_project_hosts(folder: Path, options: tuple[str, ...], write: bool, 
     return Exit.DONE
 
 
-def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -> int:
+def _write_workflow(folder: Path, forge: str, requirement: str | None, as_json: bool) -> int:
     """Write the CI workflow into the work tree of a repository, without a commit."""
     _, root = _open_work_tree(folder)
+    if requirement is None:
+        requirement = find_requirement()
     workflow = build_workflow(forge, requirement)
     is_new = write_workflow(root, workflow)
     if as_json:
-        console.print_json({"workflow": workflow.path, "written": is_new})
+        console.print_json({"workflow": workflow.path, "written": is_new, "requirement": requirement})
     elif is_new:
-        click.echo(f"Wrote {workflow.path}. Review it, then:")
+        click.echo(f"Wrote {workflow.path}, which installs {requirement}. Review it, then:")
         click.echo(f'    git add {workflow.path} && git commit -m "Check documents in pull requests"')
     else:
         click.echo(f"{workflow.path} has this content already.")

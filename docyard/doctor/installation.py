@@ -14,7 +14,7 @@ import shutil
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import packaging.requirements
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion
+from packaging.version import InvalidVersion, Version
 
 PACKAGE_NAME = "docyard"
 
@@ -186,21 +186,58 @@ def find_installed_version(name: str) -> str | None:
         return None
 
 
+def find_portable_requirement(version: str, prefix: Path | None = None) -> str | None:
+    """Return the requirement with which another machine installs this version, or None if none is known.
+
+    A package from an index is pinned to its version, and one from a Git URL to its commit. A folder or a file
+    is known to this machine only. A development version, or code that runs without an installation, is not
+    known to an index.
+    """
+    distribution = next(_list_distributions(prefix or Path(sys.prefix), PACKAGE_NAME), None)
+    if distribution is None or distribution.version != version:
+        return None
+    origin = _read_origin(distribution)
+    if origin is None:
+        is_installed = Path(str(distribution.locate_file(f"{PACKAGE_NAME}/__init__.py"))).is_file()
+        parsed_version = Version(version)
+        is_release = not parsed_version.is_devrelease and parsed_version.local is None
+        return f"{PACKAGE_NAME}=={version}" if is_installed and is_release else None
+    url, version_control = str(origin.get("url")), origin.get("vcs_info")
+    if not isinstance(version_control, dict) or not url.startswith("https://") or "@" in url:
+        return None
+    kind, commit = version_control.get("vcs"), version_control.get("commit_id")
+    return f"{PACKAGE_NAME} @ {kind}+{url}@{commit}" if kind and commit else None
+
+
 def _find_source(prefix: Path, name: str = PACKAGE_NAME) -> str:
     """Return the requirement that a package was installed from: its name, or a direct reference (PEP 610)."""
-    folders = list({*prefix.glob("lib/python3*/site-packages"), *prefix.glob("Lib/site-packages")})
-    for distribution in metadata.distributions(name=name, path=[str(folder) for folder in folders]):
-        try:
-            origin = json.loads(distribution.read_text("direct_url.json") or "{}")
-            url = str(origin["url"])
-        except (ValueError, LookupError, TypeError):
+    for distribution in _list_distributions(prefix, name):
+        origin = _read_origin(distribution)
+        if origin is None or "url" not in origin:
             continue
-        version_control = origin.get("vcs_info")
+        url, version_control = str(origin["url"]), origin.get("vcs_info")
         if isinstance(version_control, dict) and version_control.get("vcs"):
             revision = version_control.get("requested_revision")
             url = f"{version_control['vcs']}+{url}" + (f"@{revision}" if revision else "")
         return f"{name} @ {url}"
     return name
+
+
+def _list_distributions(prefix: Path, name: str) -> Iterator[metadata.Distribution]:
+    folders = list({*prefix.glob("lib/python3*/site-packages"), *prefix.glob("Lib/site-packages")})
+    yield from metadata.distributions(name=name, path=[str(folder) for folder in folders])
+
+
+def _read_origin(distribution: metadata.Distribution) -> Mapping[str, Any] | None:
+    """Return the direct reference that a package was installed from (PEP 610); None for an index."""
+    text = distribution.read_text("direct_url.json")
+    if text is None:
+        return None
+    try:
+        origin = json.loads(text)
+    except ValueError:
+        return {}
+    return origin if isinstance(origin, dict) else {}
 
 
 def _read_uv_receipt(prefix: Path, executable: Path, source: str) -> Installation:

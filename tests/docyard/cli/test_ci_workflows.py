@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from docyard import __version__
 from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow
 from docyard.cli.main import main
 from tests import fork_server, repositories
@@ -23,13 +22,16 @@ from tests.repositories import Repo
 Capture = pytest.CaptureFixture[str]
 
 ROOT = Path(__file__).resolve().parents[3]
+REQUIREMENT = "docyard==1.2.3"
 FORGES_WITH_ACTIONS = ("github", "gitea")
 GUIDE_TEMPLATE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
 
 
 def read_steps(kind: str) -> list[dict[str, Any]]:
     """Return the steps of the workflow for a forge with GitHub Actions or Gitea Actions."""
-    steps: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
+    steps: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind, REQUIREMENT).text)["jobs"]["documents"][
+        "steps"
+    ]
     return steps
 
 
@@ -110,7 +112,9 @@ def test_unreadable_document_does_not_prevent_validation(tmp_path: Path, kind: s
         *_, summary_step, _, validation_step = read_steps("github")
         script = f"{summary_step['run']}\n{validation_step['run']}"
     else:
-        script = "\n".join(yaml.safe_load(build_workflow("gitlab").text)["documents"]["script"][1:])
+        script = "\n".join(
+            yaml.safe_load(build_workflow("gitlab", REQUIREMENT).text)["documents"]["script"][1:]
+        )
     base = repo.git("rev-parse", "HEAD~1").strip()
     completed = run_script(repo, script, tmp_path, BASE="main", CI_MERGE_REQUEST_DIFF_BASE_SHA=base)
     assert completed.returncode == 1, completed.stderr
@@ -120,7 +124,7 @@ def test_unreadable_document_does_not_prevent_validation(tmp_path: Path, kind: s
 
 @pytest.mark.process
 def test_gitlab_script_writes_summary_and_findings(clone: Repo, tmp_path: Path) -> None:
-    job = yaml.safe_load(build_workflow("gitlab").text)["documents"]
+    job = yaml.safe_load(build_workflow("gitlab", REQUIREMENT).text)["documents"]
     assert job["variables"]["GIT_DEPTH"] == "0"
     install, *script = job["script"]
     assert install.endswith('"$DOCYARD"')
@@ -150,7 +154,7 @@ def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str)
 
 @loop_over("kind", FORGES_WITH_ACTIONS)
 def test_workflow_may_only_comment_and_is_pinned(kind: str) -> None:
-    text = build_workflow(kind).text
+    text = build_workflow(kind, REQUIREMENT).text
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
     steps_with_token = [step["name"] for step in read_steps(kind) if "token" in str(step.get("env"))]
@@ -161,7 +165,7 @@ def test_workflow_may_only_comment_and_is_pinned(kind: str) -> None:
     assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in actions)
     checkout = read_steps(kind)[0]["with"]
     assert checkout == {"fetch-depth": 0, "persist-credentials": False}
-    assert read_steps(kind)[2]["env"]["DOCYARD"] == f"docyard=={__version__}"
+    assert read_steps(kind)[2]["env"]["DOCYARD"] == REQUIREMENT
     assert "${{" not in "".join(step.get("run", "") for step in read_steps(kind))
     assert "secrets." not in text
     events = re.findall(r"\$\{\{ (github\.event[^}]*) \}\}", text)
@@ -184,15 +188,20 @@ def test_workflow_is_written_once_without_commit(
 ) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
     head = repo.head()
-    assert main(["init", "--workflow", kind, "-C", str(repo.path / "guides")]) == 0
+    arguments = ["init", "--workflow", kind, "--docyard", REQUIREMENT]
+    assert main([*arguments, "-C", str(repo.path / "guides")]) == 0
     assert f"git add {path}" in capsys.readouterr().out
-    assert (repo.path / path).read_text() == build_workflow(kind).text
+    assert (repo.path / path).read_text() == build_workflow(kind, REQUIREMENT).text
     assert repo.head() == head
     assert not (repo.path / "docyard.toml").exists()
-    assert main(["init", "--workflow", kind, "-C", str(repo.path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"workflow": path, "written": False}
+    assert main([*arguments, "-C", str(repo.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "workflow": path,
+        "written": False,
+        "requirement": REQUIREMENT,
+    }
     (repo.path / path).write_text("mine\n")
-    assert main(["init", "--workflow", kind, "-C", str(repo.path)]) == 3
+    assert main([*arguments, "-C", str(repo.path)]) == 3
     assert "was not changed" in capsys.readouterr().err
     assert (repo.path / path).read_text() == "mine\n"
 
@@ -220,18 +229,33 @@ def test_docyard_requirement_is_written_to_workflow_or_refused(
         assert workflow["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
 
 
+def test_version_of_unknown_origin_is_never_pinned(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = repositories.create_repository(tmp_path / "docs")
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "empty"))
+    assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
+    assert "--docyard git+https://HOST/PATH@COMMIT" in capsys.readouterr().err
+    assert not (repo.path / ".github").exists()
+
+
+def test_requirement_without_workflow_is_refused(tmp_path: Path) -> None:
+    assert main(["init", str(tmp_path / "new"), "--docyard", REQUIREMENT]) == 2
+    assert not (tmp_path / "new").exists()
+
+
 def test_workflow_folder_that_links_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
-    assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
+    assert main(["init", "--workflow", "github", "--docyard", REQUIREMENT, "-C", str(repo.path)]) == 3
     assert "is outside the repository" in capsys.readouterr().err
     assert not list((tmp_path / "out").iterdir())
 
 
 def test_workflow_for_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
     repo = repositories.create_bare_repository(tmp_path / "docs.git")
-    assert main(["init", "--workflow", "github", "-C", str(repo.path)]) == 3
+    assert main(["init", "--workflow", "github", "--docyard", REQUIREMENT, "-C", str(repo.path)]) == 3
     assert "clone" in capsys.readouterr().err
 
 
@@ -245,4 +269,4 @@ def test_long_markdown_diff_is_truncated_between_documents(tmp_path: Path, capsy
 
 
 def test_each_forge_kind_has_its_own_workflow() -> None:
-    assert len({build_workflow(kind).path for kind in FORGE_KINDS}) == len(FORGE_KINDS)
+    assert len({build_workflow(kind, REQUIREMENT).path for kind in FORGE_KINDS}) == len(FORGE_KINDS)

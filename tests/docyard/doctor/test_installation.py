@@ -13,6 +13,7 @@ from docyard.doctor.installation import (
     EXTRAS,
     Installer,
     find_installation,
+    find_portable_requirement,
     list_requirements,
     parse_requirements,
 )
@@ -137,6 +138,51 @@ def test_uvx_environment_uses_uvx_with_package(tmp_path: Path, folder: str) -> N
     assert (
         build_extra_command(prefix) == f"uvx --from 'docyard @ {WHEEL}' --with 'latex2mathml>=3.77' docyard"
     )
+
+
+GIT_URL = "https://example.org/docyard.git"
+
+
+@loop_over(
+    ("origin", "requirement"),
+    [
+        (None, "docyard==0.1.0"),
+        ({"url": "file:///home/ann/docyard", "dir_info": {"editable": True}}, None),
+        ({"url": "https://example.org/docyard-0.1.0-py3-none-any.whl", "archive_info": {}}, None),
+        (
+            {"url": GIT_URL, "vcs_info": {"vcs": "git", "requested_revision": "main", "commit_id": "ab12"}},
+            f"docyard @ git+{GIT_URL}@ab12",
+        ),
+        ({"url": "ssh://git@example.org/docyard.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}}, None),
+        ({"url": "https://ann@example.org/d.git", "vcs_info": {"vcs": "git", "commit_id": "ab12"}}, None),
+        ({"url": GIT_URL, "vcs_info": {"vcs": "git"}}, None),
+        ([], None),
+    ],
+)
+def test_portable_requirement_is_a_version_of_an_index_or_a_commit(
+    tmp_path: Path, origin: object, requirement: str | None
+) -> None:
+    add_package(tmp_path, "docyard", origin)
+    package = tmp_path / "lib" / "python3.12" / "site-packages" / "docyard"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    assert find_portable_requirement("0.1.0", tmp_path) == requirement
+    assert find_portable_requirement("0.2.0", tmp_path) is None
+
+
+@loop_over("version", ["0.1.0.dev3", "0.1.0+local"])
+def test_development_version_has_no_portable_requirement(tmp_path: Path, version: str) -> None:
+    site_packages = tmp_path / "lib" / "python3.12" / "site-packages"
+    folder = site_packages / f"docyard-{version}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.4\nName: docyard\nVersion: {version}\n")
+    (site_packages / "docyard").mkdir()
+    (site_packages / "docyard" / "__init__.py").touch()
+    assert find_portable_requirement(version, tmp_path) is None
+
+
+def test_missing_installation_has_no_portable_requirement(tmp_path: Path) -> None:
+    assert find_portable_requirement("0.1.0", tmp_path) is None
 
 
 def test_extras_equal_those_in_pyproject() -> None:
