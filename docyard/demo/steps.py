@@ -6,6 +6,7 @@ program is not installed, Docyard writes the same commit.
 
 from __future__ import annotations
 
+import difflib
 import json
 import shutil
 import subprocess
@@ -13,13 +14,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.rule import Rule
 from rich.text import Text
 
 from docyard.terminal.console import create_console
 from workspace.proposal_ids import derive_id
+
+if TYPE_CHECKING:
+    from workspace.git.objects import Commit
 
 Data = Mapping[str, Any]
 DOCUMENT = "search-api.md"
@@ -243,9 +247,10 @@ _MAX_LINE_LENGTH = 90  # characters; longer JSON is printed on several lines
 
 
 class Screen:
-    """The output of the demonstration, printed step by step."""
+    """The output of the demonstration: a line for each step, or each call with its response."""
 
-    def __init__(self) -> None:
+    def __init__(self, shows_calls: bool) -> None:
+        self.shows_calls = shows_calls
         self._console = create_console()
         self._step_number = 0
 
@@ -255,7 +260,31 @@ class Screen:
     def print_note(self, text: str) -> None:
         self._console.print(Text(text, style="dim"))
 
+    def print_step(self, tool: str, purpose: str, is_expected: bool) -> None:
+        """Print a step in one line."""
+        line = Text("✓ ", style="green") if is_expected else Text("✗ ", style="bold red")
+        line.append(f"{tool:<17} ", style="cyan").append(purpose, style="default")
+        self._console.print(line, soft_wrap=True)
+
+    def print_person(self, purpose: str, command: str) -> None:
+        """Print the commit of a person, which `command` made."""
+        if self.shows_calls:
+            self.print_note(command)
+        else:
+            self.print_step("git commit", purpose, True)
+
+    def print_document(self, text: str) -> None:
+        for line in text.splitlines():
+            self._console.print(Text(line, style="bold" if line.startswith("#") else ""), soft_wrap=True)
+
+    def print_diff(self, text: str) -> None:
+        styles = {"+": "green", "-": "red", "@": "cyan"}
+        for line in text.splitlines():
+            self._console.print(Text(line, style=styles.get(line[:1], "")), soft_wrap=True)
+
     def print_purpose(self, text: str) -> None:
+        if not self.shows_calls:
+            return
         self._step_number += 1
         self._console.print(Text(f"\n{self._step_number}. {text}", style="bold"))
 
@@ -278,7 +307,7 @@ class Screen:
         )
 
     def print_text(self, text: str) -> None:
-        self._console.print(Text(text))
+        self._console.print(Text(text), soft_wrap=True)
 
 
 def _format_json(data: Mapping[str, Any]) -> str:
@@ -309,17 +338,21 @@ _GIT_OPTIONS = (
 )
 
 
-def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> str:
-    """Append `text` to a file and commit the file as a person.
+COMMIT_COMMAND = "git show -m --first-parent"
+"""The command whose output is the last commit and its changes, also of a merge."""
+
+
+def commit_as_person(folder: Path, variables: Mapping[str, str]) -> str:
+    """Append a section to the document and commit it as a person.
 
     Return the text of the command, or a note if git is not installed.
     """
     program = shutil.which("git")
     if program is None:
-        _commit_without_git(folder, file, text)
+        _commit_without_git(folder, DOCUMENT, PERSONS_SECTION)
         return "(git is not installed; the same commit was made without it)"
-    with (folder / file).open("ab") as stream:
-        stream.write(text.encode())
+    with (folder / DOCUMENT).open("ab") as stream:
+        stream.write(PERSONS_SECTION.encode())
     arguments = ("commit", "--quiet", "--all", "--message", COMMIT_MESSAGE)
     subprocess.run(
         (program, *_GIT_OPTIONS, *arguments), cwd=folder, env=variables, check=True, capture_output=True
@@ -332,9 +365,25 @@ def read_history(folder: Path, variables: Mapping[str, str]) -> str:
     program = shutil.which("git")
     if program is None:
         return _read_history_without_git(folder)
-    arguments = ("--no-pager", "-c", "log.showSignature=false", "log", "--stat", "--no-color")
+    return _run_git(program, ("log", "--stat", "--no-color"), folder, variables)
+
+
+def read_last_commit(folder: Path, variables: Mapping[str, str]) -> str:
+    """Return the output of COMMIT_COMMAND, or a similar text if git is not installed."""
+    program = shutil.which("git")
+    if program is None:
+        return _read_last_commit_without_git(folder)
+    _, *arguments = COMMIT_COMMAND.split()
+    return _run_git(program, (*arguments, "--no-color", "--no-ext-diff"), folder, variables)
+
+
+def _run_git(program: str, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> str:
     process = subprocess.run(
-        (program, *arguments), cwd=folder, env=variables, check=True, capture_output=True
+        (program, "--no-pager", "-c", "log.showSignature=false", *arguments),
+        cwd=folder,
+        env=variables,
+        check=True,
+        capture_output=True,
     )
     return process.stdout.decode(errors="replace").rstrip()
 
@@ -364,17 +413,35 @@ def _read_history_without_git(folder: Path) -> str:
     git, tip = workspace.git, workspace.tip()
     for commit in walk_first_parents(git.commit, git.boundary, tip) if tip is not None else ():
         parent = workspace.git.commit(commit.parents[0]).tree if commit.parents else None
-        time_text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(commit.author.time))
         lines += [
-            f"commit {commit.id}",
-            f"Author: {commit.author.name} <{commit.author.email}>",
-            f"Date:   {time_text}",
-            "",
-        ]
-        lines += [f"    {line}".rstrip() for line in commit.message.strip().splitlines()]
-        lines += [
-            "",
+            *_format_commit(commit),
             *(f" {change.path}" for change in trees.diff_trees(workspace.git, parent, commit.tree)),
             "",
         ]
     return "\n".join(lines).rstrip()
+
+
+def _read_last_commit_without_git(folder: Path) -> str:
+    from workspace.workspace import Workspace
+
+    workspace = Workspace.open(folder, read_only=True)
+    commit = workspace.git.commit(str(workspace.tip()))
+    before, after = (
+        workspace.snapshot(version).read(DOCUMENT).decode().splitlines()
+        for version in (commit.parents[0], commit.id)
+    )
+    diff = difflib.unified_diff(before, after, DOCUMENT, DOCUMENT, lineterm="")
+    return "\n".join((*_format_commit(commit), *diff))
+
+
+def _format_commit(commit: Commit) -> list[str]:
+    """Return the head of a commit in the format of `git log`, with an empty line at its end."""
+    time_text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(commit.author.time))
+    return [
+        f"commit {commit.id}",
+        f"Author: {commit.author.name} <{commit.author.email}>",
+        f"Date:   {time_text}",
+        "",
+        *(f"    {line}".rstrip() for line in commit.message.strip().splitlines()),
+        "",
+    ]
