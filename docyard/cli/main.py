@@ -90,6 +90,7 @@ COMMANDS = (
     "config",
     "doctor",
     "completion",
+    "version",
 )
 """The commands in the order of the help; `docyard/commands/` or a folder of it has a module of each name."""
 
@@ -116,7 +117,9 @@ class _MainGroup(LazyGroup):
         return Exit.DONE
 
 
-@click.group(cls=_MainGroup, context_settings={"max_content_width": 100})
+@click.group(
+    cls=_MainGroup, context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
 def docyard() -> None:
     """Serve a Git-native workspace in which agents write Markdown and people review it.

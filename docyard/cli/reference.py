@@ -133,7 +133,7 @@ def render_commands_page() -> str:
         "Generated from the commands by `make docs`. "
         "Exit codes: 0 done, 1 problems found, 2 wrong usage, 3 cannot run.",
     ]
-    context = click.Context(docyard, info_name="docyard")
+    context = click.Context(docyard, info_name="docyard", **docyard.context_settings)
     for name in COMMANDS:
         command = docyard.get_command(context, name)
         assert command is not None

@@ -27,4 +27,5 @@ Each module defines a click command named `command`.
     tokens.py      `docyard tokens`
     trace.py       `docyard trace`
     validate.py    `docyard validate`
+    version.py     `docyard version`
 """

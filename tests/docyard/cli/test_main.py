@@ -41,20 +41,27 @@ COMMANDS_WITHOUT_REPOSITORY_OPTION = (
     "sources",
     "tasks",
     "admin",
+    "version",
 )
 """Commands without a repository option, and groups: only their subcommands have the option."""
 
 
 @pytest.mark.smoke
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"docyard {__version__}\n"
+    for arguments in (["--version"], ["version"]):
+        assert main(arguments) == 0
+        assert capsys.readouterr().out == f"docyard {__version__}\n"
+    assert main(["version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == __version__
 
 
 @loop_over("name", ALL_COMMANDS)
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == 0
-    assert "Example:" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Example:" in text
+    assert main([*name.split(), "-h"]) == 0
+    assert capsys.readouterr().out == text
 
 
 @loop_over("name", [name for name in ALL_COMMANDS if name not in COMMANDS_WITHOUT_REPOSITORY_OPTION])
