@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -11,14 +13,18 @@ import click
 
 from docyard.cli import completion
 from docyard.commands import options
+from docyard.environment import get_current_directory, is_terminal
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 from docyard.wording import format_count
 
 if TYPE_CHECKING:
+    from docyard.web.library.snippets import SnippetBlock, SnippetRun
     from index.hints import Hint
     from index.port import SearchType
-    from index.service import Hit
+    from index.service import Hit, SearchPage
+
+_INDENT = 2
 
 
 @click.command(name="search", short_help="Search the committed documents.")
@@ -125,10 +131,14 @@ def command(
             }
         )
     elif page.hits:
-        rows = [
-            (hit.chunk_id, hit.breadcrumb or hit.heading, " ".join(hit.snippet.split())) for hit in page.hits
-        ]
-        console.print_table(("address", "section", "text"), rows)
+        if is_terminal(sys.stdout):
+            _print_hits(page, None if ref else index.workspace.git.worktree)
+        else:
+            rows = [
+                (hit.chunk_id, hit.breadcrumb or hit.heading, " ".join(hit.snippet.split()))
+                for hit in page.hits
+            ]
+            console.print_table((), rows)
     else:
         for line in _format_hint(page.hint):
             _print_escaped(line)
@@ -155,6 +165,45 @@ def command(
             err=True,
         )
     return Exit.DONE if page.hits else Exit.PROBLEMS
+
+
+def _print_hits(page: SearchPage, worktree: Path | None) -> None:
+    """Print the hits for a person: each address, the line of its file, and its snippet.
+
+    The file is relative to the current directory, because a terminal opens such a path. Without a work tree,
+    no file is named.
+    """
+    from docyard.cli.proposals.changes import PagePrinter, StyledText
+    from docyard.web.library.snippets import parse_snippet
+    from index.matches import Matcher
+
+    printer, matcher = PagePrinter(), Matcher(page.terms)
+    for number, hit in enumerate(page.hits):
+        if number:
+            printer.print_blank_line()
+        printer.print_command(StyledText(hit.chunk_id, "bold cyan"))
+        if worktree is not None:
+            path = os.path.relpath(worktree / hit.filepath, get_current_directory())
+            printer.print_command(StyledText(f"{path}:{hit.start_line}", "dim"), indent=_INDENT)
+        printer.print_line(StyledText(hit.breadcrumb or hit.heading, "bold"), indent=_INDENT)
+        for block in parse_snippet(hit.snippet, matcher) if hit.snippet != hit.heading else ():
+            for line in _split_lines(block):
+                printer.print_line(
+                    *(StyledText(run.text, "bold yellow" if run.is_term else "") for run in line),
+                    indent=_INDENT,
+                )
+
+
+def _split_lines(block: SnippetBlock) -> Iterator[list[SnippetRun]]:
+    """Yield the lines of a block; a paragraph is one line."""
+    line: list[SnippetRun] = []
+    for run in block.runs:
+        first, *rest = run.text.split("\n")
+        line.append(run._replace(text=first))
+        for text in rest:
+            yield line
+            line = [run._replace(text=text)]
+    yield line
 
 
 def _format_hint(hint: Hint | None) -> Iterator[str]:

@@ -82,8 +82,8 @@ class PagePrinter:
             self._console.print(output, soft_wrap=True)
             margin = " " * (indent + hang)
 
-    def print_command(self, text: str, *, indent: int = 0) -> None:
-        """Print a command line without wrapping it, so that a user can copy it from a terminal."""
+    def print_command(self, text: StyledText | str, *, indent: int = 0) -> None:
+        """Print a command or an address without wrapping it, so that a user can copy it from a terminal."""
         from rich.text import Text
 
         self._console.print(Text.assemble(" " * indent, _style_text(text)), soft_wrap=True)
