@@ -41,6 +41,9 @@ EMBEDDING_DIMENSIONS = "DOCYARD_EMBEDDING_DIMENSIONS"
 EMBEDDING_TIMEOUT = "DOCYARD_EMBEDDING_TIMEOUT"
 EMBEDDING_KEY = "DOCYARD_EMBEDDING_KEY"
 
+PAGERS = ("DOCYARD_PAGER", "GIT_PAGER", "PAGER")
+"""The variables of the pager of long output; the first that is set counts, and may be empty to use none."""
+
 _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the variable of the library for metrics
 
 TOKEN = "DOCYARD_TOKEN"
@@ -88,6 +91,16 @@ def read_token() -> str | None:
 def copy_variables() -> Mapping[str, str]:
     """Return a copy of the variables of the process, for a child process that inherits them."""
     return dict(os.environ)
+
+
+def find_pager() -> str | None:
+    """Return the command of the user's pager, else `less`; None if there is none or it is `cat`."""
+    command = next((os.environ[name] for name in PAGERS if name in os.environ), None)
+    if command is None:
+        import shutil
+
+        return "less" if shutil.which("less") else None
+    return None if command.strip() in ("", "cat") else command
 
 
 def read_remote_access() -> Access:

@@ -93,6 +93,25 @@ def as_json(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print data as JSON.")(command)
 
 
+def pager(command: F) -> F:
+    """Add `--pager/--no-pager`, without a parameter: long output on a terminal is printed in a pager."""
+
+    def start(context: click.Context, parameter: click.Parameter, uses_pager: bool | None) -> None:
+        if not context.resilient_parsing:
+            from docyard.terminal.pager import page_output
+
+            context.with_resource(page_output(uses_pager))
+
+    return click.option(
+        "--pager/--no-pager",
+        default=None,
+        expose_value=False,
+        callback=start,
+        help="Use a pager on a terminal: $DOCYARD_PAGER, $GIT_PAGER, $PAGER or less. [default: if the output "
+        "is longer than the terminal]",
+    )(command)
+
+
 def config(command: F) -> F:
     """Add `--config FILE`: the parameter `config`; None reads only variables."""
     return click.option(

@@ -37,7 +37,7 @@ class ReadRange(NamedTuple):
 @click.option("--raw", is_flag=True, help="Print the exact source bytes, also on a terminal.")
 @click.option("--summary", "form", flag_value="summary", help="Print a summary of the file.")
 @click.option("--sections", "form", flag_value="sections", help="Print the addresses of the sections.")
-@click.option("--pager", is_flag=True, help="Use a pager.")
+@options.pager
 @options.repository
 @options.branch
 @options.as_json
@@ -46,7 +46,6 @@ def command(
     ref: str | None,
     raw: bool,
     form: str | None,
-    pager: bool,
     repo: Path | None,
     branch: str | None,
     as_json: bool,
@@ -70,7 +69,7 @@ def command(
     if as_json or form:
         response = _call_read_tool(workspace, snapshot, address, ref, form)
         print_moved_notice(response.get("moved_to"))
-        _print_response(response, form, as_json=as_json, pager=pager)
+        _print_response(response, form, as_json=as_json)
         return Exit.DONE
     target = _find_range(workspace, snapshot, address)
     print_moved_notice(target.moved_to)
@@ -81,7 +80,7 @@ def command(
     else:
         from docyard.terminal.console import print_text
 
-        print_text(target.text, target.start, target.end, pager=pager)
+        print_text(target.text, target.start, target.end)
     return Exit.DONE
 
 
@@ -148,7 +147,7 @@ def _call_read_tool(
         index.close()
 
 
-def _print_response(response: dict[str, Any], form: str | None, *, as_json: bool, pager: bool) -> None:
+def _print_response(response: dict[str, Any], form: str | None, *, as_json: bool) -> None:
     if as_json:
         console.print_json(response)
         if response.get("truncated"):
@@ -162,6 +161,6 @@ def _print_response(response: dict[str, Any], form: str | None, *, as_json: bool
     elif is_terminal(sys.stdout):
         from docyard.terminal.console import print_markdown
 
-        print_markdown(response["content"], pager=pager)
+        print_markdown(response["content"])
     else:
         click.echo(response["content"])

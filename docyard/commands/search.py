@@ -65,6 +65,7 @@ _INDENT = 2
     help="Search only sections whose text changed after this ref or date, such as v1.2 or 2026-01-31.",
 )
 @options.ref("Search a branch, a tag, a commit or @{2026-01-31}. [default: the branch's tip]")
+@options.pager
 @options.as_json
 def command(
     terms: tuple[str, ...],

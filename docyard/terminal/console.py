@@ -130,37 +130,23 @@ _CODE_THEME = "ansi_dark"  # the terminal's own colours, on its own background
 _LINE_ENDINGS = re.compile(r"\r\n?")
 
 
-def print_text(text: TextFile, start: int, end: int, *, pager: bool = False) -> None:
-    """Print the bytes [start, end) of a text, in a pager if `pager` is true."""
+def print_text(text: TextFile, start: int, end: int) -> None:
+    """Print the bytes [start, end) of a text."""
     from rich.text import Text
 
     from tools.errors import escape_invisible
 
     if text.document is None:
-        _print_renderable(Text(escape_invisible(_normalize_text(text.text(start, end)))), pager=pager)
+        create_console().print(Text(escape_invisible(_normalize_text(text.text(start, end)))))
     else:
-        print_markdown(strip_anchors(text.document, start, end), pager=pager)
+        print_markdown(strip_anchors(text.document, start, end))
 
 
-def print_markdown(source: str, *, pager: bool = False) -> None:
+def print_markdown(source: str) -> None:
     """Render and print Markdown."""
     from tools.errors import escape_invisible
 
-    _print_renderable(
-        SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))), pager=pager
-    )
-
-
-def _print_renderable(renderable: RenderableType, *, pager: bool) -> None:
-    console = create_console()
-    if not pager:
-        console.print(renderable)
-        return
-    import click
-
-    with console.capture() as capture_result:
-        console.print(renderable)
-    click.echo_via_pager(capture_result.get(), color=not console.no_color)
+    create_console().print(SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))))
 
 
 def _normalize_text(text: str) -> str:

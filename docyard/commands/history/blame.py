@@ -34,6 +34,7 @@ _CHARS_PER_PAGE = 50_000
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @options.repository
 @options.branch
+@options.pager
 @options.as_json
 def command(address: str, ref: str | None, repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Show who last changed each line of a document or section, and when.

@@ -32,6 +32,7 @@ from docyard.terminal.exits import Exit
 )
 @options.repository
 @options.branch
+@options.pager
 @options.as_json
 def command(
     refs: tuple[str, ...],

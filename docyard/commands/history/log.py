@@ -53,6 +53,7 @@ class AddressHistory(NamedTuple):
 @options.ref("The branch, tag, commit or @{date} to start at. [default: the branch's tip]")
 @options.repository
 @options.branch
+@options.pager
 @options.as_json
 def command(
     address: str | None,

@@ -97,12 +97,14 @@ def run_in_terminal(repo: Path) -> RunInTerminal:
     """Return a function that runs docyard in a terminal, in the repository, and returns the printed text.
 
     The function checks that the exit code is 0, and removes colours unless `colours` is true.
+    No pager is used unless `pager` is its command. The terminal has 40 lines.
     """
 
-    def run(*arguments: str, columns: int = 80, colours: bool = False) -> str:
+    def run(*arguments: str, columns: int = 80, colours: bool = False, pager: str = "") -> str:
         master, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+        variables["DOCYARD_PAGER"] = pager
         for name in ("COLUMNS", "NO_COLOR", "COLORTERM"):
             variables.pop(name, None)
         command = [*fork_server.build_python_command(), "-m", "docyard", *arguments]
