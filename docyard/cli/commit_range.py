@@ -38,7 +38,7 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
     if new.commit is None:
         raise CommandError("the branch has no commit yet", fix="Commit a document first.")
     if not refs:
-        return CommitRange(_get_first_parent(new), new)
+        return CommitRange(get_first_parent(new), new)
     old = workspace.at(first)
     return CommitRange(_find_merge_base(old, new) if dots == "..." else old, new)
 
@@ -78,7 +78,7 @@ def _split_range(text: str) -> tuple[str, str, str]:
     return first, dots, second
 
 
-def _get_first_parent(new: Snapshot) -> Snapshot:
+def get_first_parent(new: Snapshot) -> Snapshot:
     """Return the snapshot of a commit's first parent; an empty snapshot for a root commit."""
     from workspace.snapshot.snapshot import Snapshot
 

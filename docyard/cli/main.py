@@ -68,6 +68,8 @@ COMMANDS = (
     "demo",
     "build",
     "index",
+    "list",
+    "show",
     "search",
     "read",
     "log",
@@ -94,8 +96,15 @@ COMMANDS = (
 )
 """The commands in the order of the help; `docyard/commands/` or a folder of it has a module of each name."""
 
-_HISTORY_COMMANDS = ("log", "diff", "blame", "drift")
-"""The commands whose modules are in `docyard/commands/history/`."""
+_FOLDERS = {
+    "list": "documents",
+    "show": "documents",
+    "log": "history",
+    "diff": "history",
+    "blame": "history",
+    "drift": "history",
+}
+"""The folders of the commands whose modules are in a folder of `docyard/commands/`."""
 
 _NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -107,8 +116,8 @@ class _MainGroup(LazyGroup):
     command_names = COMMANDS
 
     def get_module_name(self, command_name: str) -> str:
-        if command_name in _HISTORY_COMMANDS:
-            return f"{self.package}.history.{command_name}"
+        if command_name in _FOLDERS:
+            return f"{self.package}.{_FOLDERS[command_name]}.{command_name}"
         return super().get_module_name(command_name)
 
     def invoke(self, ctx: click.Context) -> object:

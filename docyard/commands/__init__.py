@@ -9,6 +9,7 @@ Each module defines a click command named `command`.
     config/        `docyard config`
     demo.py        `docyard demo`
     doctor.py      `docyard doctor`
+    documents/     `docyard list`, `docyard show`
     eval.py        `docyard eval`
     fix.py         `docyard fix`
     history/       `docyard log`, `docyard diff`, `docyard blame`, `docyard drift`

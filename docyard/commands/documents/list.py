@@ -1,0 +1,96 @@
+"""`docyard list`: the documents of a workspace, with their titles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from docyard.cli import completion
+from docyard.commands import options
+from docyard.open_workspace import find_folder, open_workspace
+from docyard.terminal import console
+from docyard.terminal.exits import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workspace.snapshot.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+
+@click.command(name="list", short_help="List the documents, with their titles.")
+@click.argument("glob", metavar="[GLOB]", default=".", shell_complete=completion.complete_addresses)
+@options.ref("The branch, tag, commit or @{date} to list. [default: the branch's tip]")
+@options.repository
+@options.branch
+@options.pager
+@options.as_json
+def command(glob: str, ref: str | None, repo: Path | None, branch: str | None, as_json: bool) -> int:
+    """List the documents, with their titles.
+
+    GLOB is a folder, a document or a glob of the workspace, or relative to the current folder. Only committed
+    documents are listed.
+
+    \b
+    Example:
+        docyard list
+        docyard list guides
+        docyard list '**/api*.md' --ref v1.0 --json
+    """
+    workspace = open_workspace(repo, branch)
+    snapshot = workspace.at(ref)
+    paths = _select_paths(workspace, snapshot, glob, find_folder(repo))
+    documents = _describe_documents(snapshot, paths)
+    if as_json:
+        console.print_json({"documents": documents, "total": len(documents), "commit": snapshot.commit})
+        return Exit.DONE
+    console.print_table(("path", "title"), [(item["path"], item["title"] or "") for item in documents])
+    for item in documents:
+        for hint in item.get("hints", ()):
+            click.echo(f"{item['path']}: {hint}", err=True)
+    if not documents:
+        click.echo("There are no documents.", err=True)
+    return Exit.DONE
+
+
+def _select_paths(workspace: Workspace, snapshot: Snapshot, glob: str, folder: Path) -> Sequence[str]:
+    """Return the paths of the documents at or under a path, or that a glob matches.
+
+    Raises DocumentNotFound if there are none, with a similar path.
+    """
+    from docyard.cli.addresses import to_repository_path
+    from tools.read_context import list_paths, normalize_folder
+    from workspace.globs import Glob
+
+    name = normalize_folder(glob)
+    if not name:
+        return list(snapshot.documents)
+    root = workspace.git.worktree
+    relative_name = (
+        None if root is None else to_repository_path(root.resolve(), (folder, folder.resolve()), Path(name))
+    )
+    for candidate in (name, relative_name):
+        if candidate is not None:
+            pattern = Glob.compile(candidate)
+            if candidate == "." or (paths := [path for path in snapshot.documents if pattern.matches(path)]):
+                return list(snapshot.documents) if candidate == "." else paths
+    return list_paths(snapshot, name)
+
+
+def _describe_documents(snapshot: Snapshot, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the path and the title of each document; a document that cannot be read has hints."""
+    from workspace.errors import LimitExceeded
+    from workspace.snapshot.snapshot import LfsTextMissing
+
+    documents: list[dict[str, Any]] = []
+    with console.show_progress("Reading documents") as progress:
+        for number, path in enumerate(paths):
+            if progress is not None:
+                progress(number, len(paths), None)
+            try:
+                documents.append({"path": path, "title": snapshot.document(path).title})
+            except (LimitExceeded, LfsTextMissing) as error:
+                documents.append({"path": path, "title": None, "hints": [error.message]})
+    return documents
