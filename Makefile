@@ -13,7 +13,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 # A clone begins without compiled modules, and the tests start hundreds of processes that would each compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance identity browser pictures lock clean
+.PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance identity browser pictures \
+	lock dist clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -31,6 +32,7 @@ help:
 	@echo 'make browser          the page in a real browser (needs Chromium)'
 	@echo 'make pictures         regenerate the pictures of docs/ (needs Chromium)'
 	@echo 'make lock             regenerate requirements.lock (needs uv)'
+	@echo 'make dist             build and check the files of a release, from the last commit'
 	@echo 'make clean            remove what these make'
 
 $(STAMP): pyproject.toml requirements.lock
@@ -131,6 +133,9 @@ pictures: $(VENV)/.browser
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
 		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
+
+dist: $(STAMP)
+	$(BIN)/python -m release
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

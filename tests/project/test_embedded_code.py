@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 IMPORT = re.compile(
-    r"\bfrom ((?:docyard|tools|index|workspace|benchmarks|tests)(?:\.\w+)*) import (\w+(?:, \w+)*)"
+    r"\bfrom ((?:docyard|tools|index|workspace|benchmarks|release|tests)(?:\.\w+)*) import (\w+(?:, \w+)*)"
 )
 
 
@@ -26,7 +26,7 @@ def _has_name(module: str, name: str) -> bool:
 def test_imports_in_code_strings_refer_to_existing_names() -> None:
     imports = {
         (module, name, str(path.relative_to(ROOT)))
-        for folder in ("tests", "benchmarks")
+        for folder in ("tests", "benchmarks", "release")
         for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -33,7 +33,7 @@ def test_no_module_imports_from_a_higher_layer(layouts: dict[str, Layout], packa
     assert layouts[package].upward_imports == ()
 
 
-@pytest.mark.parametrize("package", [*PACKAGES, "tests", "benchmarks"])
+@pytest.mark.parametrize("package", [*PACKAGES, "tests", "benchmarks", "release"])
 def test_folder_has_at_most_twenty_modules(package: str) -> None:
     assert {str(path): count for path, count in count_modules(package).items() if count > MAX_MODULES} == {}
 

@@ -55,7 +55,7 @@ def find_names_with_replaced_words(source: str) -> list[tuple[str, int]]:
     ]
 
 
-@pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
+@pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks", "release"])
 def test_no_identifier_has_a_replaced_word(package: str) -> None:
     paths = sorted((ROOT / package).rglob("*.py"))
     names_by_path = {
@@ -64,7 +64,7 @@ def test_no_identifier_has_a_replaced_word(package: str) -> None:
     assert {path: names for path, names in names_by_path.items() if names} == {}
 
 
-@pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
+@pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks", "release"])
 def test_no_module_name_has_a_replaced_word(package: str) -> None:
     names = [path.stem for path in (ROOT / package).rglob("*") if path.suffix in ("", ".py")]
     assert [name for name in names if REPLACED_WORDS.intersection(name.lower().split("_"))] == []

@@ -1,0 +1,6 @@
+"""The files of a release, built from the last commit and checked; `make dist` calls this package.
+
+__main__.py        `python -m release [FOLDER]`
+distributions.py   the wheel and the source archive, built twice with equal bytes
+installation.py    the wheel in a new environment, and the first commands of a user
+"""
