@@ -22,7 +22,7 @@ help:
 	@echo 'make faults           the first minutes of make slow: faults, and ways around the gate'
 	@echo 'make mutations        break each guarantee in a copy, and name the test that fails'
 	@echo 'make check            lint, format, types, layers, generated documentation'
-	@echo 'make docs             regenerate the generated pages of docs/'
+	@echo 'make docs             regenerate the generated pages of docs/, and server.json'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
 	@echo 'make slow             the tests that take minutes'
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
@@ -60,6 +60,7 @@ check: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m docyard.cli.reference
+	$(BIN)/python -m release.registry_entry
 
 # tantivy stands beside Docyard in the figures, and matplotlib draws; without a package index neither does.
 bench: corpus $(STAMP)

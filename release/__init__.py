@@ -3,4 +3,5 @@
 __main__.py        `python -m release [FOLDER]`
 distributions.py   the wheel and the source archive, built twice with equal bytes
 installation.py    the wheel in a new environment, and the first commands of a user
+registry_entry.py  the entry of the MCP registry: `server.json`
 """
