@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance identity browser pictures \
-	lock dist clean
+	site lock dist clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -31,6 +31,7 @@ help:
 	@echo 'make identity         a certified identity provider signs in people and programs'
 	@echo 'make browser          the page in a real browser (needs Chromium)'
 	@echo 'make pictures         regenerate the pictures of docs/ (needs Chromium)'
+	@echo 'make site             the documentation as a site in build/site; a dead link fails'
 	@echo 'make lock             regenerate requirements.lock (needs uv)'
 	@echo 'make dist             build and check the files of a release, from the last commit'
 	@echo 'make clean            remove what these make'
@@ -139,6 +140,20 @@ browser: $(VENV)/.browser $(NODE)/browser/.installed
 pictures: $(VENV)/.browser
 	$(BIN)/python -m tests.browser.pictures
 
+# Its generator is fetched into an environment of its own, since no test needs it.
+$(VENV)-site/.installed: Makefile
+	@test -n "$(PYTHON)" || { echo 'Docyard needs Python 3.11 or newer: install one, or name it with PYTHON=…' >&2; exit 2; }
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check zensical==0.0.73
+	@touch $@
+
+# Zensical checks links to pages and sections; images, files and folders are checked by Docyard.
+site: $(STAMP) $(VENV)-site/.installed
+	$(BIN)/docyard validate docs
+	rm -rf build/site
+	$(VENV)-site/bin/zensical build --strict --clean --config-file mkdocs.yml
+
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
 		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
@@ -147,5 +162,5 @@ dist: $(STAMP) $(NODE)/release/.installed
 	$(BIN)/python -m release --node $(NODE)
 
 clean:
-	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache
 	find . -name .git -prune -o -name __pycache__ -prune -exec rm -rf {} +

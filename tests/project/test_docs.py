@@ -51,6 +51,14 @@ def test_readme_links_to_every_page_of_docs() -> None:
     assert linked_pages == {path.name for path in (ROOT / "docs").glob("*.md")}
 
 
+def test_site_and_its_index_have_every_page_of_docs() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert sorted(re.findall(r"[a-z-]+\.md", navigation)) == sorted(pages)
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([a-z-]+\.md)", index)) == pages - {"index.md"}
+
+
 @loop_over("page", ["README.md", "CONTRIBUTING.md", "docs/start.md"])
 def test_make_recipes_and_commands_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
