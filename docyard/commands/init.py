@@ -421,3 +421,8 @@ def _print_result(
         click.echo()
         click.secho(f"{host.host}: {host.place}", bold=True)
         click.echo("\n".join(f"    {line}" for line in host.text.splitlines()))
+    click.echo()
+    click.echo(
+        "For a team: `docyard init --host NAME --write` writes files to commit "
+        f"(NAME: {', '.join(PROJECT_HOSTS)})."
+    )

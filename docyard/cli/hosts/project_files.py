@@ -152,12 +152,9 @@ def _find_instructions(root: Path, name: str) -> str:
 
     CLAUDE.md may be a symbolic link to AGENTS.md, or import it with a line `@AGENTS.md`.
     """
-    file = root / name
-    if file.is_symlink():
-        target = file.resolve()
-        if target.is_relative_to(root.resolve()):
-            return target.relative_to(root.resolve()).as_posix()
-    if name == "CLAUDE.md" and file.is_file() and (root / "AGENTS.md").is_file():
+    if (root / name).is_symlink():
+        return _resolve(root, name).relative_to(root.resolve()).as_posix()
+    if name == "CLAUDE.md" and (root / "AGENTS.md").is_file():
         content = _read_file(root, name, instructions.SECTION) or b""
         if b"@AGENTS.md" in (line.strip() for line in content.splitlines()):
             return "AGENTS.md"
@@ -175,13 +172,23 @@ def _plan_instructions(root: Path, path: str) -> ProjectFile:
         ) from error
 
 
-def _read_file(root: Path, path: str, addition: str) -> bytes | None:
-    file = root / path
-    if not file.resolve().is_relative_to(root.resolve()):
-        raise CommandError(
-            f"{path} is outside the repository through a symbolic link", fix="Remove the link."
-        )
+def _resolve(root: Path, path: str) -> Path:
+    """Return the file behind symbolic links. Raises CommandError if it is not a file of the work tree."""
+    top = root.resolve()
     try:
+        file = (root / path).resolve()
+    except (OSError, RuntimeError) as error:  # before Python 3.13, a loop of links raises RuntimeError
+        raise CommandError(f"{path} leads to a loop of symbolic links", fix="Remove the links.") from error
+    if not file.is_relative_to(top) or ".git" in file.relative_to(top).parts:
+        raise CommandError(f"{path} is outside the work tree through a symbolic link", fix="Remove the link.")
+    return file
+
+
+def _read_file(root: Path, path: str, addition: str) -> bytes | None:
+    file = _resolve(root, path)
+    try:
+        if file.exists() and not file.is_file():
+            raise _refuse(path, "it is not a regular file", addition)
         return file.read_bytes()
     except FileNotFoundError:
         return None
@@ -206,7 +213,7 @@ def _refuse(path: str, reason: str, addition: str) -> CommandError:
 
 
 def _write_file(root: Path, file: ProjectFile) -> None:
-    target = (root / file.path).resolve()
+    target = _resolve(root, file.path)
     draft = target.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -179,12 +180,22 @@ def test_linked_or_importing_claude_file_leads_to_agents_file(repo: Path) -> Non
     assert (repo / "CLAUDE.md").read_text() == "@AGENTS.md\n"
 
 
-def test_link_out_of_repository_is_refused(repo: Path, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "outside").mkdir()
-    (repo / ".zed").symlink_to(tmp_path / "outside")
+@loop_over("target", ["../outside", ".git", ".zed"])
+def test_link_out_of_work_tree_is_refused(repo: Path, capsys: Capture, target: str) -> None:
+    outside = repo.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    (repo / ".zed").unlink(missing_ok=True)
+    (repo / ".zed").symlink_to(target)
     assert main(["init", "-C", str(repo), "--host", "zed", "--write"]) == 3
-    assert "outside the repository" in capsys.readouterr().err
-    assert not any((tmp_path / "outside").iterdir())
+    assert "symbolic link" in capsys.readouterr().err
+    assert not any(outside.iterdir())
+    assert not (repo / "AGENTS.md").exists()
+
+
+def test_irregular_file_is_refused(repo: Path, capsys: Capture) -> None:
+    os.mkfifo(repo / ".mcp.json")
+    assert main(["init", "-C", str(repo), "--host", "claude", "--write"]) == 3
+    assert "not a regular file" in capsys.readouterr().err
 
 
 def test_subfolder_leads_to_files_at_top_of_repository(repo: Path) -> None:
