@@ -1,6 +1,7 @@
 """`docyard tasks`: a group that imports the module of a command on demand.
 
-list.py  `docyard tasks list`: the open tasks of all documents
+board.py  the board of `docyard tasks list --board`: a column of tasks for each state
+list.py   `docyard tasks list`: the open tasks of all documents
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ class _Group(LazyGroup):
     package = __name__
     command_names = COMMANDS
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; options with `--board` among them are those of `docyard tasks list`."""
+        is_board = "--board" in args and args[0].startswith("-")
+        return super().parse_args(ctx, ["list", *args] if is_board else args)
+
 
 @click.group(cls=_Group, name="tasks", short_help="Show the tasks of all documents.")
 def command() -> None:
@@ -26,4 +32,5 @@ def command() -> None:
     Example:
         docyard tasks list --ready
         docyard tasks list plans --owner ana
+        docyard tasks --board
     """

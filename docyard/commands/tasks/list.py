@@ -10,6 +10,7 @@ import click
 
 from docyard.cli import completion
 from docyard.commands import options
+from docyard.commands.tasks.board import board_to_data, group_tasks, print_board
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
@@ -30,6 +31,7 @@ _MAX_SHOWN_REQUIREMENTS = 3
     "--owner", metavar="NAME", help="List only the tasks of this assignee, or claimed by this name."
 )
 @click.option("--type", "document_type", metavar="TYPE", help="List only tasks in documents of this type.")
+@click.option("--board", is_flag=True, help="Show a column for each state, with the done tasks, too.")
 @options.limit("tasks", 50)
 @options.repository
 @options.branch
@@ -41,6 +43,7 @@ def command(
     blocked: bool,
     owner: str | None,
     document_type: str | None,
+    board: bool,
     limit: int,
     repo: Path | None,
     branch: str | None,
@@ -50,12 +53,13 @@ def command(
     """List the open tasks of all documents. Tasks on which most other tasks depend come first.
 
     FOLDER is a folder or a document of the workspace. A task waits for its open sub-tasks, and for the open
-    tasks that its field `Depends on` names.
+    tasks that its field `Depends on` names. A limit of --board is that of each column.
 
     \b
     Example:
         docyard tasks list --ready
         docyard tasks list plans --owner ana --json
+        docyard tasks list --board
     """
     from tools.planning.list_tasks import describe_task_entry
     from tools.read_context import list_paths, normalize_folder
@@ -63,6 +67,8 @@ def command(
 
     if ready and blocked:
         raise click.UsageError("--ready and --blocked exclude each other")
+    if board and (ready or blocked):
+        raise click.UsageError("--board shows all states: omit --ready and --blocked")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     paths = frozenset(list_paths(snapshot, normalize_folder(folder)))
@@ -81,7 +87,14 @@ def command(
     shown_tasks = tasks[: limit or None]
     for path in graph.unreadable_paths:
         click.echo(f"{path} is skipped: its tasks cannot be read", err=True)
-    if as_json:
+    if board:
+        columns = group_tasks(graph, tasks, time, paths=paths, document_type=document_type, owner=owner)
+        if as_json:
+            data = board_to_data(graph, columns, limit, time)
+            console.print_json({"columns": data, "commit": snapshot.commit})
+        else:
+            print_board(columns, limit)
+    elif as_json:
         console.print_json(
             {
                 "tasks": [describe_task_entry(graph, task, time) for task in shown_tasks],

@@ -1,4 +1,4 @@
-"""`docyard tasks list`: the open tasks of all documents."""
+"""`docyard tasks list`: the open tasks of all documents, and the board of all tasks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docyard.cli.main import main
+from tests.docyard.commands.conftest import RunInTerminal
 from tests.docyard.conftest import Git
 
 Capture = pytest.CaptureFixture[str]
@@ -65,3 +66,45 @@ def test_empty_list_and_wrong_options(repo_with_tasks: Path, capsys: Capture) ->
     assert main(["tasks", "list", "--ready", "--blocked", "-C", str(repo_with_tasks)]) == 2
     assert main(["tasks", "list", "plna.md", "-C", str(repo_with_tasks)]) != 0
     assert "plan.md" in capsys.readouterr().err
+
+
+def test_board_has_a_column_for_each_state(repo_with_tasks: Path, git: Git, capsys: Capture) -> None:
+    (repo_with_tasks / "plan.md").write_text(PLAN + "- [x] Think\n")
+    git("commit", "--quiet", "--all", "--message", "done")
+    for arguments in (
+        ["tasks", "--board"],
+        ["tasks", "list", "--board"],
+        ["tasks", "list", "plan.md", "--board"],
+    ):
+        assert main([*arguments, "-C", str(repo_with_tasks)]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            "ready\tplan.md#_preamble[0]\tParse",
+            "waiting\tplan.md#_preamble[1]\tShip",
+            "blocked\tplan.md#_preamble[2]\tAnnounce",
+            "done\tplan.md#_preamble[3]\tThink",
+        ]
+    assert main(["tasks", "--board", "--owner", "ana", "--json", "-C", str(repo_with_tasks)]) == 0
+    columns = json.loads(capsys.readouterr().out)["columns"]
+    assert {column["state"]: column["total"] for column in columns} == {
+        "ready": 1,
+        "claimed": 0,
+        "waiting": 0,
+        "blocked": 0,
+        "done": 0,
+    }
+
+
+def test_board_excludes_states(repo_with_tasks: Path, capsys: Capture) -> None:
+    assert main(["tasks", "--board", "--ready", "-C", str(repo_with_tasks)]) == 2
+    assert "--board shows all states" in capsys.readouterr().err
+
+
+@pytest.mark.process
+def test_board_has_width_of_terminal(repo_with_tasks: Path, run_in_terminal: RunInTerminal) -> None:
+    lines = run_in_terminal("tasks", "--board", columns=90).splitlines()
+    assert max(len(line) for line in lines) <= 90
+    heading = next(line for line in lines if "Ready 1" in line)
+    assert heading.split() == ["Ready", "1", "Waiting", "1", "Blocked", "1"]
+    narrow_lines = run_in_terminal("tasks", "--board", columns=30).splitlines()
+    assert max(len(line) for line in narrow_lines) <= 30
+    assert not any("Ready 1" in line and "Waiting 1" in line for line in narrow_lines)
