@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
 log = logging.getLogger("docyard")
+progress_log = logging.getLogger("docyard.progress")
+"""The log of long work. `docyard serve` shows its messages of the level INFO unless a level is configured."""
 
 _PROGRESS_INTERVAL_S = 1.0
 
@@ -160,7 +162,7 @@ def build_artifact_service(
         folder,
         read_key_file(key) if key else None,
         _log_refusal,
-        _build_log_progress(),
+        build_log_progress(),
         _log_problem,
         embedding,
     )
@@ -219,7 +221,7 @@ def _check_settings(workspace: Workspace) -> None:
         return
 
 
-def _build_log_progress() -> Progress:
+def build_log_progress() -> Progress:
     """Return a progress function that logs its arguments at most once a second."""
     last_log_time = time.monotonic()
 
@@ -227,7 +229,7 @@ def _build_log_progress() -> Progress:
         nonlocal last_log_time
         if (now := time.monotonic()) - last_log_time >= _PROGRESS_INTERVAL_S:
             last_log_time = now
-            log.warning("%s: %s of %s", message, f"{count:,}", f"{total:,}")
+            progress_log.info("%s: %s of %s", message, f"{count:,}", f"{total:,}")
 
     return report
 

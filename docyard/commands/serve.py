@@ -211,6 +211,7 @@ def command(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="docyard %(levelname)s %(name)s: %(message)s"
     )
+    logging.getLogger("docyard.progress").setLevel(logging.INFO)
     _check_usage(context)
     from tools.toolsets import UnknownToolset, parse_toolsets
 

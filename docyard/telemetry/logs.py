@@ -25,6 +25,7 @@ FIELDS = "docyard_fields"
 """The attribute of a log record with further fields: `log.info("request", extra={FIELDS: {...}})`."""
 
 ACCESS_LOGGER = "docyard.access"
+PROGRESS_LOGGER = "docyard.progress"
 
 _OWN_LOGGERS = ("docyard", "index", "tools", "workspace")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -149,5 +150,6 @@ def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in _OWN_LOGGERS:
         logging.getLogger(name).setLevel(options.level.upper())
+    logging.getLogger(PROGRESS_LOGGER).setLevel(logging.NOTSET)  # the level of the options applies
     access_level = logging.INFO if options.has_access_log else logging.CRITICAL
     logging.getLogger(ACCESS_LOGGER).setLevel(access_level)

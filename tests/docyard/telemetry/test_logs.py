@@ -119,7 +119,7 @@ def test_no_id_outside_of_a_request() -> None:
 def stream() -> Iterator[io.StringIO]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    names = ("docyard", "index", "tools", "workspace", "docyard.access")
+    names = ("docyard", "index", "tools", "workspace", "docyard.access", "docyard.progress")
     levels = {name: logging.getLogger(name).level for name in names}
     yield io.StringIO()
     root.handlers[:] = handlers
@@ -134,6 +134,13 @@ def test_level_applies_to_own_messages_and_libraries_stay_at_warning(stream: io.
     logging.getLogger("mcp").info("noise")
     logging.getLogger("docyard.access").info("request")
     assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["started"]
+
+
+def test_configured_level_applies_to_progress(stream: io.StringIO) -> None:
+    logging.getLogger("docyard.progress").setLevel(logging.INFO)  # as `docyard serve` does
+    configure_logs(LogOptions(), stream)
+    logging.getLogger("docyard.progress").info("indexing")
+    assert stream.getvalue() == ""
 
 
 def test_access_log_is_written_if_it_is_enabled(stream: io.StringIO) -> None:
