@@ -11,6 +11,7 @@ doctor/            the checks of `docyard doctor`
 embedding/         providers of vectors for a search by meaning
 environment.py     the only module that reads the process's environment
 eval/              the evaluation of `docyard eval`
+export/            the pages and texts of `docyard export`
 forges/            clients of the supported forges: GitHub, GitLab, and Gitea or Forgejo
 hosting/           the content of the servers of organizations
 http/              the HTTP server: authentication, and the routing of requests to MCP or pages

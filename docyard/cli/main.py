@@ -67,6 +67,7 @@ COMMANDS = (
     "serve",
     "demo",
     "build",
+    "export",
     "index",
     "list",
     "show",

@@ -11,6 +11,7 @@ Each module defines a click command named `command`.
     doctor.py      `docyard doctor`
     documents/     `docyard list`, `docyard show`
     eval.py        `docyard eval`
+    export.py      `docyard export`
     fix.py         `docyard fix`
     history/       `docyard log`, `docyard diff`, `docyard blame`, `docyard drift`
     index.py       `docyard index`
