@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from docyard import __version__
+from release.bill_of_materials import BillError, write_bill
 from release.bundle import BundleError, find_packing_command, pack_bundle, write_bundle_files
 from release.distributions import DistributionError, build_and_compare, export_commit, find_changed_files
 from release.installation import InstallationError, check_installation
@@ -25,7 +26,7 @@ def build_release(target: Path, packing_command: list[str] | None) -> list[Path]
     """Build the files of a release in a temporary folder, check them, and move them to `target`.
 
     `packing_command` packs the bundle; without it, there is none. If a check fails, `target` is unchanged.
-    Raises BundleError, DistributionError, InstallationError.
+    Raises BillError, BundleError, DistributionError, InstallationError.
     """
     with tempfile.TemporaryDirectory(prefix="docyard-release-") as folder:
         home = Path(folder)
@@ -34,6 +35,7 @@ def build_release(target: Path, packing_command: list[str] | None) -> list[Path]
         time = export_commit(ROOT, source)
         files = build_and_compare(source, home / "built", time)
         check_installation(files.wheel, source / "requirements.lock", home / "installed")
+        write_bill(source, home / "bill", home / "built" / f"docyard-{__version__}.cdx.json", time)
         if packing_command:
             write_bundle_files(files.wheel, source / "requirements.lock", home / "bundle")
             bundle = home / "built" / f"docyard-{__version__}.mcpb"
@@ -70,7 +72,13 @@ def main() -> int:
             print("note: there is no bundle without --node; `make dist` passes it", file=sys.stderr)
         packing_command = find_packing_command(arguments.node) if arguments.node else None
         files = build_release(arguments.folder, packing_command)
-    except (BundleError, DistributionError, InstallationError, subprocess.CalledProcessError) as error:
+    except (
+        BillError,
+        BundleError,
+        DistributionError,
+        InstallationError,
+        subprocess.CalledProcessError,
+    ) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for file in files:
