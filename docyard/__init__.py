@@ -26,7 +26,7 @@ service.py         the content that a server offers, over stdio or HTTP
 sessions/          the sessions of browsers
 settings/          the configuration of a server: a file and the environment
 sources/           a server of many documentation sources
-startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages
+startup.py         checks before the first import: the platform, and Docyard's own packages
 sync.py            synchronisation of a served repository with its remote
 telemetry/         metrics and structured logs
 terminal/          the terminal: its user, its output, and the exit codes

@@ -13,8 +13,14 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname
 
 def main() -> int:
     """Run the command line. Return the exit code: 0 done, 1 problems found, 2 wrong usage, 3 cannot run."""
-    from docyard.startup import check_own_packages
+    from docyard.startup import UnsupportedPlatform, check_own_packages, check_platform
 
+    try:
+        check_platform()
+    except UnsupportedPlatform as error:
+        # The functions that print errors are in packages that cannot be imported here.
+        sys.stderr.write(f"error: {error}\n  fix: {error.fix}\n")
+        return 3
     check_own_packages()
     from docyard.cli.main import main as run
 

@@ -1,4 +1,4 @@
-"""The check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages."""
+"""The checks of the platform, and that `tools`, `index` and others are Docyard's own packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docyard import __version__
-from docyard.startup import OWN_PACKAGES, check_own_packages
+from docyard.startup import OWN_PACKAGES, UnsupportedPlatform, check_own_packages, check_platform
 from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +33,30 @@ def run_python(*arguments: str, cwd: Path, path: str | None = None) -> subproces
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60
     )
+
+
+def test_platform_with_file_locks_is_accepted() -> None:
+    check_platform()
+
+
+def test_platform_without_file_locks_raises_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # Python finds no such module, as on Windows
+    with pytest.raises(UnsupportedPlatform, match="fcntl"):
+        check_platform()
+
+
+@pytest.mark.process
+@loop_over("command", ["--version", "serve", "init"])
+def test_each_command_on_a_platform_without_file_locks_is_refused_with_a_fix(command: str) -> None:
+    code = (
+        f"import sys; sys.modules['fcntl'] = None; sys.argv = ['docyard', {command!r}]; "
+        "from docyard.__main__ import main; sys.exit(main())"
+    )
+    process = run_python("-c", code, cwd=ROOT)
+    assert (process.returncode, process.stdout) == (3, "")
+    assert process.stderr.startswith("error: Docyard does not run on ")
+    assert "  fix: Use Docyard on Linux. On Windows, run `wsl --install`" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_own_packages_are_accepted() -> None:
