@@ -31,7 +31,7 @@ def build_release(target: Path, packing_command: list[str] | None) -> list[Path]
     with tempfile.TemporaryDirectory(prefix="docyard-release-") as folder:
         home = Path(folder)
         source = home / "source"
-        # Files without a commit would make a release that nobody else can build.
+        # A release with files that are in no commit could not be built again from a clone.
         time = export_commit(ROOT, source)
         files = build_and_compare(source, home / "built", time)
         check_installation(files.wheel, source / "requirements.lock", home / "installed")

@@ -75,12 +75,11 @@ def page_output(uses_pager: bool | None) -> Iterator[None]:
     sys.stdout = output
     if is_terminal(stderr):
         sys.stderr = _Notes(output, stderr)
-    is_interrupted = True
+    is_interrupted = False
     try:
         yield
-        is_interrupted = False
-    except Exception:
-        is_interrupted = False
+    except KeyboardInterrupt:
+        is_interrupted = True
         raise
     finally:
         sys.stdout, sys.stderr = stdout, stderr

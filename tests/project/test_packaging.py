@@ -204,7 +204,16 @@ def test_doctor_finds_no_problem_with_an_installed_wheel(
     python_without_extras: Path, new_repository: Path
 ) -> None:
     fixes = check_health(python_without_extras.with_name("docyard"), new_repository)
-    assert fixes.keys() == {"matplotlib", "latex2mathml", "numkong", "onnxruntime", "rs-bpe"}
+    assert fixes.keys() == {
+        "alembic",
+        "latex2mathml",
+        "matplotlib",
+        "numkong",
+        "onnxruntime",
+        "psycopg",
+        "pyarrow",
+        "rs-bpe",
+    }
     assert fixes["latex2mathml"] == f"pip --python {python_without_extras} install 'docyard[math]'"
 
 

@@ -148,7 +148,7 @@ def _check_same_server(existing: Any, server: Mapping[str, Any]) -> None:
 
 
 def _find_instructions(root: Path, name: str) -> str:
-    """Return the path of the file with instructions that a file name stands for.
+    """Return the path of the file in which the section about Docyard belongs, for a usual file name.
 
     CLAUDE.md may be a symbolic link to AGENTS.md, or import it with a line `@AGENTS.md`.
     """
