@@ -1,6 +1,6 @@
-"""The reference pages in `docs/`, generated from the tools and the commands.
+"""The reference pages in `docs/`, generated from the tools, the commands and the settings.
 
-python -m docyard.cli.reference          writes docs/tools.md, docs/commands.md and docs/settings.md
+python -m docyard.cli.reference          writes docs/tools.md, docs/commands.md and docs/configuration.md
 python -m docyard.cli.reference --check  prints the names of stale pages; exits with 1 if there are any
 """
 
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from docyard.cli.configuration_page import render_configuration_page
 
 if TYPE_CHECKING:
     from tools.tool import Tool
@@ -159,51 +161,12 @@ def _render_command(command: click.Command, context: click.Context, title: str) 
             yield from _render_command(subcommand, subcommand_context, f"{title} {name}")
 
 
-def render_settings_page() -> str:
-    """Return the reference page of the settings of a server, with the variable and the default of each."""
-    from docyard.settings.file import format_variable, list_fields
-
-    lines = [
-        "# Settings of a server",
-        "",
-        "Generated from the settings by `make docs`. `docyard serve --config FILE` reads a TOML file. "
-        "`DOCYARD_CONFIG` names it if the option is omitted. Paths are relative to the folder of the file. "
-        "The variable of a setting overrides the file; an empty variable sets nothing. In a variable, a list "
-        "is a JSON array. Secrets are set by variables only.",
-        "",
-        "```console",
-        "docyard config check --config server.toml   # all mistakes, each with its line or variable",
-        "docyard config show --config server.toml    # each value, and where it comes from",
-        "```",
-    ]
-    section = ""
-    for setting in list_fields():
-        if setting.location[0] != section:
-            section = setting.location[0]
-            summary = " ".join((setting.section.__doc__ or "").split())
-            lines += [
-                "",
-                f"## {section}",
-                "",
-                summary,
-                "",
-                "| setting | type | default | meaning |",
-                "|---|---|---|---|",
-            ]
-        default = "" if setting.default is None else f"`{json.dumps(setting.default, ensure_ascii=False)}`"
-        type_text = setting.describe_type().replace("|", "\\|")
-        lines.append(f"| `{setting.location[1]}` | {type_text} | {default} | {setting.description} |")
-    variable = format_variable(("http", "listen"))
-    lines += ["", "## Variables", "", f"The variable of `listen` in `[http]` is `{variable}`, and so on."]
-    return "\n".join(lines) + "\n"
-
-
 def render_pages() -> Mapping[str, str]:
     """Return the text of the generated pages, by file name in `docs/`."""
     return {
         "tools.md": render_tools_page(),
         "commands.md": render_commands_page(),
-        "settings.md": render_settings_page(),
+        "configuration.md": render_configuration_page(),
     }
 
 

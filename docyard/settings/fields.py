@@ -1,4 +1,4 @@
-"""The settings as a list: name, type, limits and meaning of each, and values without secrets."""
+"""The settings as a list, and values without secrets."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _PASSWORD_IN_QUERY = re.compile(r"([?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
 
 
 class SettingField(NamedTuple):
-    """A setting: its table and its name, the model of the table, and the field in it."""
+    """A setting: its table and its name, and the field of the model."""
 
     location: tuple[str, str]
-    section: type[BaseModel]
     field: FieldInfo
 
     @property
@@ -29,20 +28,6 @@ class SettingField(NamedTuple):
     def is_list(self) -> bool:
         """True if the value is a list, which is JSON in a variable."""
         return str(self.field.annotation).startswith("tuple[")
-
-    @property
-    def default(self) -> Any:
-        """The default as JSON."""
-        return to_plain(self.field.get_default(call_default_factory=True))
-
-    @property
-    def description(self) -> str:
-        """The meaning, on one line."""
-        return " ".join((self.field.description or "").split())
-
-    def describe_type(self) -> str:
-        """Return the type and the limits, as text for people."""
-        return _describe_schema(self.section.model_json_schema()["properties"][self.location[1]])
 
 
 def find_model(annotation: Any) -> type[BaseModel] | None:
@@ -65,19 +50,3 @@ def to_plain(value: Any) -> Any:
 def mask_password(text: str) -> str:
     """Return a URL with its password masked; any other text unchanged."""
     return _PASSWORD_IN_QUERY.sub(rf"\1{MASK}", _PASSWORD_IN_AUTHORITY.sub(rf"\1:{MASK}@", text))
-
-
-def _describe_schema(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
-    if "anyOf" in schema:
-        return _describe_schema(next(item for item in schema["anyOf"] if item.get("type") != "null"))
-    if schema.get("type") == "array":
-        items = schema.get("items", {})
-        return "list of tables" if "$ref" in items else "list of texts"
-    if schema.get("type") == "string":
-        return "secret" if schema.get("format") == "password" else "text"
-    if schema.get("type") == "boolean":
-        return "`true` or `false`"
-    low = schema.get("minimum", schema.get("exclusiveMinimum"))
-    return f"number, {low:,} to {schema['maximum']:,}"

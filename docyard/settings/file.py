@@ -232,4 +232,4 @@ def list_fields() -> Iterator[SettingField]:
         section = find_model(section_field.annotation)
         assert section is not None
         for name, field in section.model_fields.items():
-            yield SettingField((section_name, name), section, field)
+            yield SettingField((section_name, name), field)

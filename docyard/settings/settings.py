@@ -59,7 +59,7 @@ class Section(BaseModel):
 
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
-Rate = Annotated[int, Field(ge=1, le=1_000_000)]
+Rate = Annotated[int, Field(ge=1, le=1_000_000, examples=[120])]
 
 
 def _check_network(text: str) -> str:
@@ -77,9 +77,9 @@ class HttpSection(Section):
 
     listen: Text = "127.0.0.1:8000"
     """The address and the port to listen on, such as `127.0.0.1:8000` or `[::1]:8000`."""
-    allow_hosts: tuple[Text, ...] = ()
+    allow_hosts: tuple[Text, ...] = Field(default=(), examples=[("docs.example.org",)])
     """The public host names of the server. Those of organizations are allowed in addition."""
-    page_url: Text | None = None
+    page_url: Text | None = Field(default=None, examples=["https://docs.example.org"])
     """The URL of the pages, such as `https://docs.example.org`, which hosts open for their users."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """The processes that answer requests. They share the limits per minute."""
@@ -97,11 +97,11 @@ class DatabaseSection(Section):
 class OperatorSection(Section):
     """Operators and monitors of the server, and the places that administrators of organizations may name."""
 
-    groups: tuple[Text, ...] = ()
+    groups: tuple[Text, ...] = Field(default=(), examples=[("operators",)])
     """The groups of the identity provider whose members operate the server."""
-    roots: tuple[Text, ...] = ()
+    roots: tuple[Text, ...] = Field(default=(), examples=[("/srv/git",)])
     """The folders in which administrators of organizations may name repositories."""
-    url_hosts: tuple[Text, ...] = ()
+    url_hosts: tuple[Text, ...] = Field(default=(), examples=[("github.com",)])
     """The hosts whose URLs administrators of organizations may name."""
     token: Annotated[SecretStr, Field(min_length=32)] | None = None
     """The token of monitors, for `/metrics` and the details of `/readyz`: at least 32 characters."""
@@ -110,26 +110,31 @@ class OperatorSection(Section):
 class MappedPerson(Section):
     """A person whose approvals are sealed: the identity at a provider, and the name of their token."""
 
-    issuer: Text
-    subject: Text
-    person: Text
+    issuer: Text = Field(examples=["https://login.example.org"])
+    """The URL of the identity provider."""
+    subject: Text = Field(examples=["248289761001"])
+    """The claim `sub` of the person in tokens."""
+    person: Text = Field(examples=["ana"])
+    """The name of the person's token in the repository."""
 
 
 class GroupRole(Section):
     """The role of a group at a server of one repository. A user without a role may do nothing."""
 
-    group: Text
-    role: Literal["none", "reader", "writer", "admin"]
+    group: Text = Field(examples=["staff"])
+    """The name of the group in tokens, or `*` for every user."""
+    role: Literal["none", "reader", "writer", "admin"] = Field(examples=["reader"])
+    """The role of its members."""
 
 
 class IdentitySection(Section):
     """The identity provider. Without an issuer, only tokens of Docyard are accepted."""
 
-    issuer: Text | None = None
+    issuer: Text | None = Field(default=None, examples=["https://login.example.org"])
     """The URL of the identity provider. Without it, only tokens of Docyard are accepted."""
-    audience: Text | None = None
+    audience: Text | None = Field(default=None, examples=["https://docs.example.org"])
     """The URL of this server, for which access tokens must be issued."""
-    client_id: Text | None = None
+    client_id: Text | None = Field(default=None, examples=["docyard"])
     """The client of the pages at the identity provider. With it, people sign in on the pages."""
     client_secret: SecretStr | None = None
     """The secret of this client, if it has one."""
@@ -165,7 +170,7 @@ class RecordsSection(Section):
 
 
 class LimitsSection(Section):
-    """The limits by principal, organization and namespace, for each minute. None is no limit."""
+    """The limits by principal, organization and namespace, for each minute. Not set: no limit."""
 
     searches_per_minute: Rate | None = None
     """Questions of each caller. Each question of a batch counts."""

@@ -50,7 +50,7 @@ from pydantic import (
     model_validator,
 )
 
-from workspace.config.tables import Folder, parse_interval
+from workspace.config.tables import INTERVAL_FORMAT, Folder, parse_interval
 from workspace.config.toml import InvalidToml, load_toml
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.url import Transport, UnsupportedRemote, parse_remote_url
@@ -165,15 +165,52 @@ _Path = Annotated[str, Field(min_length=1, max_length=4_000)]
 class SourceSettings(_Settings):
     """The settings of one source. Exactly one of `repo`, `artifact` and `url` is set."""
 
-    repo: _Path | None = None
-    artifact: _Path | None = None
-    url: Annotated[str, Field(max_length=2_000), AfterValidator(_check_url)] | None = None
-    ref: Annotated[str | None, Field(min_length=1, max_length=1_000), AfterValidator(_resolve_head)] = None
-    folder: Folder = ""
-    description: Annotated[str, Field(max_length=500), AfterValidator(check_line)] = ""
-    permalink: Annotated[str, Field(max_length=2_000), AfterValidator(_check_permalink)] | None = None
-    every: Annotated[int, BeforeValidator(parse_interval)] | None = None
-    key: _Path | None = None
+    repo: _Path | None = Field(
+        default=None,
+        description="The path of a local repository, bare or with a work tree.",
+        examples=["/srv/git/api.git"],
+    )
+    artifact: _Path | None = Field(
+        default=None,
+        description="The folder of an artifact ([artifacts.md](artifacts.md)).",
+        examples=["product-docs"],
+    )
+    url: Annotated[str, Field(max_length=2_000), AfterValidator(_check_url)] | None = Field(
+        default=None,
+        description="A URL that begins with `https://` or `ssh://`, or `host:path`. The server clones it "
+        "into the user's data folder.",
+        examples=["https://git.example.com/team/handbook.git"],
+    )
+    ref: Annotated[str | None, Field(min_length=1, max_length=1_000), AfterValidator(_resolve_head)] = Field(
+        default=None,
+        description="A branch, which is followed, or a tag or a commit, which never changes. Not set: the "
+        "branch that is checked out, or the default branch of the URL.",
+        examples=["v4.2"],
+    )
+    folder: Folder = Field(
+        default="", description="Only the documents in this folder are served.", examples=["docs"]
+    )
+    description: Annotated[str, Field(max_length=500), AfterValidator(check_line)] = Field(
+        default="",
+        description="What the source is about, for assistants.",
+        examples=["How we build and operate"],
+    )
+    permalink: Annotated[str, Field(max_length=2_000), AfterValidator(_check_permalink)] | None = Field(
+        default=None,
+        description="The URL of a section. The names are `{page}` (the path in `folder` without its suffix), "
+        "`{path}`, `{anchor}`, `{commit}`, `{line}`, `{end_line}` and `{namespace}`. Not set: the page of "
+        "the file on GitHub, GitLab or Codeberg at the commit, else `doc:///namespace/path#section`.",
+        examples=["https://docs.example.com/{page}#{anchor}"],
+    )
+    every: Annotated[int, BeforeValidator(parse_interval)] | None = Field(
+        default=None,
+        description="The time between two fetches of `url`, from 5 seconds to 7 days. Not set: 5 minutes.",
+        examples=["5m"],
+        json_schema_extra={"format": INTERVAL_FORMAT},
+    )
+    key: _Path | None = Field(
+        default=None, description="The file of the key that `artifact` was built with.", examples=["site.key"]
+    )
 
     @property
     def interval_s(self) -> int:
@@ -205,20 +242,34 @@ class SourceSettings(_Settings):
 class Features(_Settings):
     """Optional tools, and a prefix of the names of all tools."""
 
-    contextual_search: StrictBool = False
-    tool_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
+    contextual_search: StrictBool = Field(
+        default=False, description="Offer `search_documentation_contextual`.", examples=[True]
+    )
+    tool_prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
+        default="",
+        description="A prefix of the names of all tools: up to 16 lower-case letters, digits and `_`.",
+        examples=["docs_"],
+    )
 
 
 class AnswerLimits(_Settings):
-    """The largest number of tokens of an answer of search_documentation; a call may request fewer."""
+    """The limit of an answer of `search_documentation`."""
 
-    max_tokens: int = Field(default=DEFAULT_ANSWER_TOKENS, ge=MIN_ANSWER_TOKENS, le=MAX_ANSWER_TOKENS)
+    max_tokens: int = Field(
+        default=DEFAULT_ANSWER_TOKENS,
+        ge=MIN_ANSWER_TOKENS,
+        le=MAX_ANSWER_TOKENS,
+        description="The tokens of an answer of a search. A call may request fewer.",
+        examples=[3_000],
+    )
 
 
 class SourcesLimits(AnswerLimits):
-    """The limits of a server of sources; None is no limit to the searches of one caller."""
+    """The limits of a server of sources."""
 
-    searches_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    searches_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, description="Questions of one caller. Not set: no limit.", examples=[120]
+    )
 
 
 def _check_database(text: str) -> str:
@@ -228,11 +279,21 @@ def _check_database(text: str) -> str:
 
 
 class Analytics(_Settings):
-    """The records of searches: their database, what they contain, and the days that they are kept."""
+    """The records of searches ([records.md](records.md)). Without this table, nothing is recorded."""
 
-    database: Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_check_database)]
-    mode: Literal["off", "hash", "text"] = "hash"
-    retention_days: Annotated[int, Field(ge=1, le=3_650)] = 90
+    database: Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_check_database)] = Field(
+        description="The path of a SQLite file, or `postgresql://USER@HOST/NAME`.",
+        examples=["searches.sqlite"],
+    )
+    mode: Literal["off", "hash", "text"] = Field(
+        default="hash",
+        description="`off` records nothing, `hash` a keyed hash of each question and its counts, `text` also "
+        "its words.",
+        examples=["text"],
+    )
+    retention_days: Annotated[int, Field(ge=1, le=3_650)] = Field(
+        default=90, description="The days after which records are deleted.", examples=[30]
+    )
 
     @property
     def database_url(self) -> str:
@@ -241,13 +302,32 @@ class Analytics(_Settings):
 
 
 class EmbeddingSettings(_Settings):
-    """The provider of vectors for all sources. Its key is not in the file."""
+    """The provider of vectors for all sources ([meaning.md](meaning.md)). Its key is a variable."""
 
-    provider: Literal["none", "hash", "local", "http"]
-    model: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
-    url: Annotated[str, Field(min_length=1, max_length=2_000)] | None = None
-    dimensions: Annotated[int, Field(ge=1, le=16_384)] | None = None
-    timeout: Annotated[float, Field(ge=0.01, le=60)] | None = None
+    provider: Literal["none", "hash", "local", "http"] = Field(
+        description="`local`: a model on this machine. `http`: a server with the embeddings interface of "
+        "OpenAI. `hash`: for tests.",
+        examples=["local"],
+    )
+    model: Annotated[str, Field(min_length=1, max_length=4_000)] | None = Field(
+        default=None,
+        description="For `http` the name of the model, for `local` a folder. Not set for `local`: the model "
+        "of `docyard[local]`.",
+        examples=["text-embedding-3-small"],
+    )
+    url: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(
+        default=None, description="For `http` the base URL.", examples=["https://api.example.com/v1"]
+    )
+    dimensions: Annotated[int, Field(ge=1, le=16_384)] | None = Field(
+        default=None,
+        description="For `http`: the size of vectors, if the model offers several.",
+        examples=[256],
+    )
+    timeout: Annotated[float, Field(ge=0.01, le=60)] | None = Field(
+        default=None,
+        description="The seconds that a question waits for its vector. Not set: 0.25.",
+        examples=[0.5],
+    )
 
 
 def _check_name(name: str) -> str:

@@ -82,16 +82,6 @@ def test_each_row_of_guarantees_names_an_existing_test(page: str, row_count: int
     assert missing == []
 
 
-def test_settings_in_the_configuration_page_are_the_defaults() -> None:
-    [text] = find_code_blocks("docs/configuration.md", "toml")
-    settings = tomllib.loads(text)
-    documented = WorkspaceConfig.model_validate(settings)
-    assert documented == WorkspaceConfig()
-    fields = WorkspaceConfig.model_fields.items()
-    assert "\n# [forge] " in text  # disabled unless the table exists
-    assert settings.keys() | {"forge"} == {setting.alias or name for name, setting in fields}
-
-
 def test_example_of_a_manifest_is_valid() -> None:
     settings, manifest = find_code_blocks("docs/taxonomy.md", "toml")
     config = WorkspaceConfig.read(settings.encode())

@@ -55,7 +55,12 @@ class _Settings(BaseModel):
 class CorpusSettings(_Settings):
     """Settings that describe the subject of the documents."""
 
-    description: str | None = Field(default=None, max_length=500)
+    description: str | None = Field(
+        default=None,
+        max_length=500,
+        description="What the documents are about, for agents: one sentence.",
+        examples=["The specifications of the platform team."],
+    )
 
 
 def _escape_invisible(name: str) -> str:
@@ -75,9 +80,14 @@ def _check_key_name(name: str) -> str:
 
 
 class TaxonomyKey(_Settings):
-    """A key of front matter by which searches can be filtered."""
+    """`NAME` is a key of front matter that filters searches, in addition to `type` and `tags`."""
 
-    description: str | None = Field(default=None, max_length=500)
+    description: str | None = Field(
+        default=None,
+        max_length=500,
+        description="What the key means, for agents.",
+        examples=["Filter results by programming language."],
+    )
 
     @field_validator("description")
     @classmethod
@@ -92,17 +102,34 @@ MIN_TEXT_TOKENS, MAX_TEXT_TOKENS = 200, 1_000_000
 
 
 class Limits(_Settings):
-    """Size limits: `document_bytes` for reading and writing, `text_tokens` for responses.
+    """Size limits. A document that exceeds a limit of writing can still be read."""
 
-    All other limits apply only to writes.
-    """
-
-    document_bytes: int = Field(default=10_000_000, ge=1_000, le=100_000_000)
-    headings: int = Field(default=10_000, ge=10, le=100_000)
-    nesting: int = Field(default=20, ge=3, le=40)
-    operations: int = Field(default=200, ge=1, le=1_000)
-    call_bytes: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
-    text_tokens: int = Field(default=25_000, ge=MIN_TEXT_TOKENS, le=MAX_TEXT_TOKENS)
+    document_bytes: int = Field(
+        default=10_000_000,
+        ge=1_000,
+        le=100_000_000,
+        description="The bytes of a document that is read or written.",
+    )
+    headings: int = Field(
+        default=10_000, ge=10, le=100_000, description="The headings of a document that is written."
+    )
+    nesting: int = Field(
+        default=20,
+        ge=3,
+        le=40,
+        description="The depth of lists and quotations in a document that is written.",
+    )
+    operations: int = Field(default=200, ge=1, le=1_000, description="The operations of one call.")
+    call_bytes: int = Field(
+        default=20_000_000, ge=1_000, le=200_000_000, description="The bytes of text in one call."
+    )
+    text_tokens: int = Field(
+        default=25_000,
+        ge=MIN_TEXT_TOKENS,
+        le=MAX_TEXT_TOKENS,
+        description="The tokens of text in one answer. Longer texts and lists continue with `offset` or "
+        "`cursor`.",
+    )
 
     def check_document(self, path: str, size: int) -> None:
         """Raise LimitExceeded for a document with too many bytes."""
@@ -172,14 +199,45 @@ class Limits(_Settings):
 class WorkspaceConfig(_Settings):
     """The settings of a workspace, with their defaults."""
 
-    root: Folder = ""
-    exclude: tuple[str, ...] = ()
-    anchors: AnchorForm = AnchorForm.BRACES
-    anchors_on_new: Literal["always", "as-document"] = "always"
-    overwrite: Literal["seen", "any"] = "seen"
-    fsync: bool = True
-    signing: Literal["required", "off"] = "required"
-    skills: bool = Field(default=False, strict=True)
+    root: Folder = Field(
+        default="",
+        description="The folder whose `*.md` and `*.markdown` files are documents. Empty: all folders.",
+        examples=["docs"],
+    )
+    exclude: tuple[str, ...] = Field(
+        default=(),
+        description="Folders and globs that contain no documents.",
+        examples=[("vendor", "*/CHANGELOG.md")],
+    )
+    anchors: AnchorForm = Field(
+        default=AnchorForm.BRACES,
+        description="The form of anchors in documents without any ([start.md](start.md#which-form)).",
+        examples=["html"],
+    )
+    anchors_on_new: Literal["always", "as-document"] = Field(
+        default="always",
+        description="`as-document`: new headings get no anchor in a document whose headings have none.",
+        examples=["as-document"],
+    )
+    overwrite: Literal["seen", "any"] = Field(
+        default="seen",
+        description="`seen`: a text is replaced only if the agent has read it. `any`: always.",
+        examples=["any"],
+    )
+    fsync: bool = Field(default=True, description="Wait for the disk after each commit.", examples=[False])
+    signing: Literal["required", "off"] = Field(
+        default="required",
+        description="`off`: commit without a signature in a repository that asks for signed commits. "
+        "`required`: refuse to write there.",
+        examples=["off"],
+    )
+    skills: bool = Field(
+        default=False,
+        strict=True,
+        description="Offer reviewed documents of type `skill` as instructions for a model "
+        "([skills.md](skills.md)).",
+        examples=[True],
+    )
     # Constructed without validation; otherwise each start of the process would build all validators.
     corpus: CorpusSettings = CorpusSettings.model_construct()
     taxonomy: dict[Annotated[str, AfterValidator(_check_key_name)], TaxonomyKey] = {}

@@ -63,18 +63,27 @@ Folder = Annotated[str, AfterValidator(_check_folder)]
 
 
 class LinkRules(BaseModel):
-    """Rules for reading links. A destination that begins with a slash is relative to `root`.
-
-    `ignore` has globs of destinations that another service serves, as written or as paths of the repository.
-    Matching destinations are not checked.
-    """
+    """Rules for reading links."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    dialect: Dialect = Dialect.GITHUB
-    wiki: bool = False
-    root: Folder = ""
-    ignore: tuple[Annotated[str, AfterValidator(_check_glob)], ...] = ()
+    dialect: Dialect = Field(
+        default=Dialect.GITHUB,
+        description="The renderer whose rules derive fragments of headings and resolve destinations.",
+        examples=["mkdocs"],
+    )
+    wiki: bool = Field(default=False, description="Read `[[Page#Heading]]` as a link.", examples=[True])
+    root: Folder = Field(
+        default="",
+        description="The folder to which destinations that begin with `/` are relative.",
+        examples=["docs"],
+    )
+    ignore: tuple[Annotated[str, AfterValidator(_check_glob)], ...] = Field(
+        default=(),
+        description="Globs of destinations that another service serves, as written or as paths of the "
+        "repository. They are not checked.",
+        examples=[("/api", "*.html")],
+    )
 
     @property
     def may_omit_suffixes(self) -> bool:
@@ -147,25 +156,50 @@ TokenNames = Annotated[
 class Protection(BaseModel):
     """A rule: its documents change only by a proposal, which must meet its requirements before a merge.
 
-    A rule applies to the documents that `paths` (globs) match and that have one of `types`, before or after
-    the change. An empty list matches all documents. `approvals` is the required number of people who approve.
-    They must be in `approvers`, unless `approvers` is empty, and must not be authors of the proposal. If
-    `merge` is not empty, one of its people must merge the proposal. `checks` must pass.
+    A rule applies to the documents that match both `paths` and `types`, before or after the change.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     paths: tuple[Annotated[str, AfterValidator(_check_protection_glob)], ...] = Field(
-        default=(), max_length=MAX_LIST_ITEMS
+        default=(),
+        max_length=MAX_LIST_ITEMS,
+        description="Globs of paths. Empty: every path.",
+        examples=[("specs/**",)],
     )
     types: tuple[Annotated[str, AfterValidator(_check_type)], ...] = Field(
-        default=(), max_length=MAX_LIST_ITEMS
+        default=(),
+        max_length=MAX_LIST_ITEMS,
+        description="Types of documents. Empty: every type.",
+        examples=[("api_spec",)],
     )
     # This field comes before `approvals`, because the validator of `approvals` reads it.
-    approvers: TokenNames = Field(default=(), max_length=MAX_LIST_ITEMS)
-    approvals: int = Field(default=1, ge=0, le=20, strict=True)
-    merge: TokenNames = Field(default=(), max_length=MAX_LIST_ITEMS)
-    checks: tuple[Check, ...] = ALL_CHECKS
+    approvers: TokenNames = Field(
+        default=(),
+        max_length=MAX_LIST_ITEMS,
+        description="The names of tokens whose owners may approve. Empty: any person. An author of the "
+        "proposal never may.",
+        examples=[("ana", "ben")],
+    )
+    approvals: int = Field(
+        default=1,
+        ge=0,
+        le=20,
+        strict=True,
+        description="The number of people who must approve, at most the number of `approvers`.",
+        examples=[2],
+    )
+    merge: TokenNames = Field(
+        default=(),
+        max_length=MAX_LIST_ITEMS,
+        description="The names of tokens whose owners may merge. Empty: any person.",
+        examples=[("ana",)],
+    )
+    checks: tuple[Check, ...] = Field(
+        default=ALL_CHECKS,
+        description="The checks that must pass. A merge must make nothing worse. Empty: none.",
+        examples=[("links", "types")],
+    )
 
     @field_validator("approvals")
     @classmethod
@@ -192,6 +226,9 @@ _SECONDS_BY_UNIT = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _MIN_INTERVAL_S = 5
 _MAX_INTERVAL_S = 86_400 * 7
 
+INTERVAL_FORMAT = "interval"
+"""The format of intervals in the schema of a model, where their type would be a number."""
+
 
 def parse_interval(value: object) -> int:
     """Return the seconds of an interval, given as a number of seconds or as a text such as "5m".
@@ -210,25 +247,36 @@ def parse_interval(value: object) -> int:
 
 
 class RemoteSettings(BaseModel):
-    """Settings of the synchronized remote: its name, the times of synchronization, and the limits.
-
-    `name` is a remote in the repository's own Git settings, so that no document contains its address or a
-    secret. `every` is the time between two synchronizations, as a number of seconds or as a text such as
-    "5m". With `push = "commit"`, each commit is pushed after the response to its call. By default, no
-    synchronization is automatic.
-
-    `answer_seconds` is the maximum time without data from the remote, and `seconds` the maximum time of one
-    synchronization. `fetch_bytes` is the maximum size of one fetch.
-    """
+    """Settings of the synchronized remote. Without `every` and `push`, no synchronization is automatic."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    name: str | None = Field(default=None, min_length=1, max_length=200)
-    every: int | None = None
-    push: Literal["commit"] | None = None
-    answer_seconds: int = Field(default=30, ge=1, le=600)
-    seconds: int = Field(default=600, ge=1, le=86_400)
-    fetch_bytes: int = Field(default=2_000_000_000, ge=1_000, le=100_000_000_000)
+    # A name and not a URL, so that no document contains an address or a secret.
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="The remote, by its name in Git. Not set: that of the branch, then `origin`.",
+        examples=["upstream"],
+    )
+    every: int | None = Field(
+        default=None,
+        description="The time between two synchronizations of a server, from 5 seconds to 7 days.",
+        examples=["5m"],
+        json_schema_extra={"format": INTERVAL_FORMAT},
+    )
+    push: Literal["commit"] | None = Field(
+        default=None,
+        description="`commit`: a server pushes each commit after the response to its call.",
+        examples=["commit"],
+    )
+    answer_seconds: int = Field(
+        default=30, ge=1, le=600, description="The longest time without data from the remote."
+    )
+    seconds: int = Field(default=600, ge=1, le=86_400, description="The longest time of one synchronization.")
+    fetch_bytes: int = Field(
+        default=2_000_000_000, ge=1_000, le=100_000_000_000, description="The largest size of one fetch."
+    )
 
     @property
     def is_automatic(self) -> bool:
@@ -282,13 +330,17 @@ _FORGE_ADDRESS_NAMES = ("url", "api", "api_url", "host", "base", "repository", "
 class ForgeSettings(BaseModel):
     """Settings of a forge. If the table is present, even empty, a submitted proposal opens a pull request.
 
-    The forge is the host of the remote. `kind` is required for an unknown host. No document contains a
-    secret, or the address to which a token is sent.
+    The forge is the host of the remote. No document contains a secret, or the address to which a token is
+    sent.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    kind: Literal["github", "gitlab", "gitea"] | None = None
+    kind: Literal["github", "gitlab", "gitea"] | None = Field(
+        default=None,
+        description="The kind of the forge, which is required for an unknown host.",
+        examples=["gitea"],
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -313,11 +365,17 @@ MAX_CLAIM_HOURS = 7 * 24
 
 
 class TaskSettings(BaseModel):
-    """Settings of tasks: the number of hours after which a claim expires, unless the claim sets another."""
+    """Settings of tasks."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    claim_hours: int = Field(default=24, ge=1, le=MAX_CLAIM_HOURS, strict=True)
+    claim_hours: int = Field(
+        default=24,
+        ge=1,
+        le=MAX_CLAIM_HOURS,
+        strict=True,
+        description="The hours after which a claim of a task expires, unless the claim sets another number.",
+    )
 
 
 IDENTIFIER_PREFIX = re.compile("[A-Z][A-Z0-9]{0,15}(?:-[A-Z][A-Z0-9]{0,15}){0,3}")
@@ -339,12 +397,7 @@ TraceGlobs = Annotated[
 
 
 class TraceSettings(BaseModel):
-    """Settings of traces: the prefixes of identifiers, and globs of the paths of each stage.
-
-    With no globs for `required`, any document outside of `designed` and `tested` may require an identifier.
-    With none for `designed`, any document may contain the design of an identifier, except the documents that
-    require it.
-    """
+    """Settings of traces: the prefixes of identifiers, and globs of the paths of each stage."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -352,10 +405,25 @@ class TraceSettings(BaseModel):
         tuple[Annotated[str, AfterValidator(_check_identifier_prefix)], ...],
         AfterValidator(_drop_repeats),
         Field(min_length=1, max_length=20),
-    ] = ("REQ",)
-    required: TraceGlobs = ()
-    designed: TraceGlobs = ()
-    tested: TraceGlobs = DEFAULT_TEST_GLOBS
+    ] = Field(
+        default=("REQ",),
+        description="The prefixes of identifiers: the part before the last hyphen.",
+        examples=[("REQ", "API-SEC")],
+    )
+    required: TraceGlobs = Field(
+        default=(),
+        description="Globs of the documents that require identifiers. Empty: all outside of `designed` and "
+        "`tested`.",
+        examples=[("requirements/**",)],
+    )
+    designed: TraceGlobs = Field(
+        default=(),
+        description="Globs of the documents with designs. Empty: all that do not require the identifier.",
+        examples=[("designs/**",)],
+    )
+    tested: TraceGlobs = Field(
+        default=DEFAULT_TEST_GLOBS, description="Globs of the files with tests.", examples=[("tests",)]
+    )
 
     def may_require(self, path: str) -> bool:
         """Return True if a document may require identifiers."""
@@ -431,16 +499,24 @@ class _Settings(BaseModel):
 
 
 class LevelOverride(_Settings):
-    """Levels for the documents that a glob matches, by their paths in the repository."""
+    """Levels for the documents that a glob matches. The last table that matches applies."""
 
-    match: Annotated[str, AfterValidator(_check_validation_glob)]
-    rules: Levels
+    match: Annotated[str, AfterValidator(_check_validation_glob)] = Field(
+        description="A glob of paths.", examples=["drafts/**"]
+    )
+    rules: Levels = Field(
+        description="The levels for these documents, by rule.", examples=[{"broken-link": "off"}]
+    )
 
 
 class Validation(_Settings):
-    """The levels of rules that override their defaults."""
+    """The levels of rules that override their defaults ([validate.md](validate.md))."""
 
-    rules: Levels = {}
+    rules: Levels = Field(
+        default={},
+        description="The levels for every document, by rule: `error`, `warning`, `note` or `off`.",
+        examples=[{"several-h1": "off", "broken-link": "warning"}],
+    )
     override: Annotated[tuple[LevelOverride, ...], Field(max_length=MAX_OVERRIDES)] = ()
 
     def levels(self, path: str) -> dict[str, Level]:
