@@ -77,6 +77,51 @@ def test_selected_text_is_quoted_and_sent_once(sample_site: SampleSite, ana_page
     assert len(post_urls) == 1
 
 
+def test_key_opens_the_form_of_the_selected_section(sample_site: SampleSite, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}/changes")
+    sections = ana_page.locator(".changed-section")
+    ana_page.keyboard.press("j")
+    expect(sections.first).to_have_attribute("data-chosen", "")
+    wait = sections.filter(has=ana_page.get_by_role("heading", name="Being told to wait"))
+    wait.locator("pre", has_text="Retry-After").first.select_text()
+    ana_page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
+    ana_page.keyboard.press("c")
+    expect(ana_page.locator("details[open] form")).to_have_count(1)
+    expect(wait.get_by_label("Quoted text")).to_have_value(re.compile("^When an answer carries"))
+    expect(wait.get_by_label("Your comment")).to_be_focused()
+
+
+def test_lines_of_both_columns_are_quoted_once(sample_site: SampleSite, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    with sample_site.server.connect_agent() as agent:
+        proposal_id = agent.call("create_proposal", title="Say which key is wrong", description="Why.")[
+            "proposal"
+        ]
+        agent.call(
+            "edit_document",
+            proposal=proposal_id,
+            file="api/tracking.md",
+            operation="replace_text",
+            old="It is never told which.",
+            new="The answer says which.",
+        )
+    ana_page.goto(f"/proposals/{proposal_id}/changes")
+    section = ana_page.locator(".changed-section").first
+    section.locator(".rows-of").first.select_text()
+    ana_page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
+    ana_page.keyboard.press("c")
+    quote = section.get_by_label("Quoted text")
+    expect(quote).to_have_value(re.compile("The answer says which"))
+    lines = quote.input_value().splitlines()
+    assert len(lines) == len(set(lines)) > 1
+    section.get_by_label("Your comment").fill("All of this?")
+    section.get_by_role("button", name="Comment", exact=True).click()
+    expect(ana_page.get_by_text("All of this?")).to_be_visible()
+
+
 def test_shortcut_submits_an_edit(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 

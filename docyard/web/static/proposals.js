@@ -24,21 +24,3 @@ function restoreDraft() {
   });
 }
 try { restoreDraft(); } catch { /* no text was stored */ }
-
-// A comment quotes the text that is selected when its form is opened.
-
-let quotedText = null;
-document.addEventListener("selectionchange", () => {
-  const selection = getSelection();
-  if (selection.isCollapsed) return;
-  const range = selection.getRangeAt(0), fragment = range.cloneContents(), container = range.commonAncestorContainer;
-  findAll("del, .old, summary", fragment).forEach((element) => element.remove());
-  const entry = (container.closest ? container : container.parentElement)?.closest(".changed-section");
-  const isOld = Boolean((container.closest ? container : container.parentElement)?.closest("del, .old"));
-  quotedText = entry && !isOld ? { entry, text: fragment.textContent.trim().slice(0, 500) } : null;
-});
-document.addEventListener("pointerdown", (event) => { if (!event.target.closest?.("summary")) quotedText = null; });
-document.addEventListener("toggle", (event) => {
-  const quote = event.target.open && event.target.closest(".changed-section") && findFirst('input[name="quote"]', event.target);
-  if (quote && quotedText && quotedText.entry.contains(quote)) quote.value = quote.defaultValue = quotedText.text;
-}, true);
