@@ -58,7 +58,7 @@ def add(
     repo: Path | None,
     as_json: bool,
 ) -> int:
-    """Create a token, and print its secret once: the secret is not stored.
+    """Create a token, and print its secret once on standard output: the secret is not stored.
 
     NAME is the name in docyard.toml (approvers, merge): lower-case letters, digits, '.' and '-'. Without
     --name and --email the token is for the person of Git's settings. Tokens with the same address belong to
@@ -67,7 +67,7 @@ def add(
 
     \b
     Example:
-        docyard tokens add ana
+        (umask 077; docyard tokens add ana > ../ana.token)
         docyard tokens add reader --scope docs:read --expires 90d
         docyard tokens add ben --name "Ben Ode" --email ben@example.org
     """
@@ -91,9 +91,8 @@ def add(
     other_tokens = [
         other.token for other in tokens.list() if is_same_person(other, person) and other != person
     ]
-    _print_lines(
+    _print_secret(
         secret,
-        "",
         f"This is the token of {_format_person(person)}. The secret is not shown again: store it where "
         "only this person can read it.",
         *(
@@ -153,7 +152,7 @@ def rotate(token_name: str, repo: Path | None, as_json: bool) -> int:
         owner = tokens.read_all()[token_name]
         console.print_json({**_owner_to_data(owner), "secret": secret})
     else:
-        _print_lines(secret, "", f"This is the new secret of the token {token_name}. It is not shown again.")
+        _print_secret(secret, f"This is the new secret of the token {token_name}. It is not shown again.")
     return Exit.DONE
 
 
@@ -264,6 +263,15 @@ def _person_to_data(person: Person) -> dict[str, object]:
 
 def _format_person(person: Person) -> str:
     return f"{person.name} <{person.email}>"
+
+
+def _print_secret(secret: str, *notes: str) -> None:
+    """Print a secret alone on standard output, which may be a file, and notes on standard error."""
+    from tools.errors import escape_invisible
+
+    click.echo(secret)
+    for note in notes:
+        click.echo(escape_invisible(note), err=True)
 
 
 def _print_lines(*lines: str) -> None:

@@ -46,10 +46,11 @@ def write_private_file(path: Path, text: str) -> Path:
 
 def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture) -> None:
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 0
-    add_output = capsys.readouterr().out
-    [secret] = re.findall("docyard_ann_[0-9a-f]{48}", add_output)
-    assert "Ann Author <ann@example.com>" in add_output
-    assert "DOCYARD_TOKEN" in add_output
+    add_output = capsys.readouterr()
+    assert re.fullmatch("docyard_ann_[0-9a-f]{48}\n", add_output.out)
+    secret = add_output.out.strip()
+    assert "Ann Author <ann@example.com>" in add_output.err
+    assert "DOCYARD_TOKEN" in add_output.err
     assert Tokens(repo / ".git").person(secret) == ANN
     assert main(["tokens", "list", "-C", str(repo)]) == 0
     assert capsys.readouterr().out == "ann\tAnn Author\tann@example.com\n"
@@ -63,7 +64,7 @@ def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture
 def test_second_token_of_same_email_is_reported_as_same_person(repo: Path, capsys: Capture) -> None:
     add_token(repo, capsys, "ann")
     assert main(["tokens", "add", "laptop", "--email", "ANN@example.com", "-C", str(repo)]) == 0
-    assert "This person also has ann; together they count as one approval." in capsys.readouterr().out
+    assert "This person also has ann; together they count as one approval." in capsys.readouterr().err
     assert main(["tokens", "add", "ben", "--name", "Ben", "--email", "ben@x.org", "-C", str(repo)]) == 0
     assert "together" not in capsys.readouterr().out
 
