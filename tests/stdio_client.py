@@ -189,13 +189,15 @@ async def connect(
     receive: Callable[[Any], Awaitable[None]] | None = None,
     log: TextIO | None = None,
     elicit: ElicitationFnT | None = None,
+    folder: Path | None = None,
 ) -> AsyncIterator[Client]:
     """Start a server and yield the SDK's client. `receive` handles messages if `protocol` is `legacy`.
 
-    `elicit` responds to requests for the user; without it, the client supports none.
+    `elicit` responds to requests for the user; without it, the client supports none. `folder` is the current
+    directory of the server.
     """
     env = dict(build_server_environment() if variables is None else variables)
-    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env)
+    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=env, cwd=folder)
     async with Client(
         stdio_client(parameters, errlog=log) if log else stdio_client(parameters),
         mode=protocol,
