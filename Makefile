@@ -31,7 +31,7 @@ help:
 	@echo 'make identity         a certified identity provider signs in people and programs'
 	@echo 'make browser          the page in a real browser (needs Chromium)'
 	@echo 'make pictures         regenerate the pictures of docs/ (needs Chromium)'
-	@echo 'make site             the documentation as a site in build/site; a dead link fails'
+	@echo 'make site             the documentation as a site in build/site/VERSION; a dead link fails'
 	@echo 'make lock             regenerate requirements.lock (needs uv)'
 	@echo 'make dist             build and check the files of a release, from the last commit'
 	@echo 'make clean            remove what these make'
@@ -151,8 +151,10 @@ $(VENV)-site/.installed: Makefile
 # Zensical checks links to pages and sections; images, files and folders are checked by Docyard.
 site: $(STAMP) $(VENV)-site/.installed
 	$(BIN)/docyard validate docs
-	rm -rf build/site
 	$(VENV)-site/bin/zensical build --strict --clean --config-file mkdocs.yml
+	version=$$($(BIN)/python -c 'import docyard; print(docyard.__version__)') && mkdir -p build/site && \
+		rm -rf "build/site/$$version" && cp -R build/site-page "build/site/$$version"
+	$(BIN)/python -m release.site_versions build/site
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
