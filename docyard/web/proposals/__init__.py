@@ -1,10 +1,11 @@
 """The pages of proposals: view, discuss, review and merge.
 
-actions.py       the actions of a proposal's forms, and the page of a refused action
-changes.py       the changes of a proposal, with the comments on each section
-conflicts.py     the conflicts of a proposal with its target, and the form that resolves them
-conversation.py  the comments, reviews and other events of a proposal
-list.py          the list of proposals
-routes.py        the routes of these pages
-view.py          the page of a proposal
+actions.py           the actions of a proposal's forms, and the page of a refused action
+changes.py           the changes of a proposal, with the comments on each section
+conflicts.py         the conflicts of a proposal with its target, and the form that resolves them
+conversation.py      the comments, reviews and other events of a proposal
+list.py              the list of proposals
+pending_comments.py  the comments that the browser collects and sends with a review
+routes.py            the routes of these pages
+view.py              the page of a proposal
 """

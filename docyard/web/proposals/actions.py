@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from docyard.web.diff import build_diff, format_element_id
 from docyard.web.errors import get_status
 from docyard.web.proposals.conflicts import handle_conflicts_form
+from docyard.web.proposals.pending_comments import FIELD, parse_pending_comments
 from docyard.web.proposals.view import build_common_variables, digest_text
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
@@ -20,7 +21,7 @@ from workspace.proposals.actions.discuss import ProposalMoved
 from workspace.proposals.actions.repository import ProposalEnded
 from workspace.proposals.answers import CommentAnswer
 from workspace.proposals.approvals import NeedsPerson, OwnProposal
-from workspace.proposals.events import ReviewDecision
+from workspace.proposals.events import InvalidEventText, ReviewDecision
 from workspace.publishing.after_commit import has_committed
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from docyard.web.diff import DiffPage
     from docyard.web.page_request import PageRequest
     from workspace.proposals.actions.actions import ProposalActions
+    from workspace.proposals.actions.discuss import ReviewComment
     from workspace.proposals.actions.repository import ActionResult, Actor
     from workspace.proposals.proposal import Proposal
 
@@ -84,11 +86,16 @@ def render_refusal(
     """Return the page of a refused action, with a form that contains the user's text."""
     proposal = request.workspace.proposal_actions().find(proposal.id)  # read its current state
     texts = {name: request.fields[name] for name in _TEXT_FIELDS if name in request.fields}
+    pending_comments = _read_pending_comments(request)
     retry_action, retry_label = action_name, _RETRY_LABELS.get(action_name, "")
     if isinstance(error, _PERMANENT_ERRORS):
         # The action would be refused again, but its text can be sent as a comment.
         texts = {name: value for name, value in texts.items() if name == "text" and value.strip()}
-        retry_action, retry_label = ("comment", "Send it as a comment") if texts else (action_name, "")
+        retry_action, retry_label = (
+            ("comment", "Send it as a comment") if texts or pending_comments else (action_name, "")
+        )
+        if pending_comments:
+            texts, retry_label = {"text": "", **texts}, "Send the comments without a decision"
     if isinstance(error, PullRequestFailed):
         texts = {}  # the action succeeded, so the texts are stored
     new_changes = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
@@ -106,14 +113,23 @@ def render_refusal(
         blocker_messages=[blocker["message"] for blocker in error.details.get("blocks", ())][1:],
         new_changes=new_changes,
         texts=texts,
+        pending_comments=pending_comments,
         # A review or merge is for the commit that the user saw: the form's, or the tip if this page shows it.
         commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={
             name: request.fields[name]
-            for name in ("file", "slug", "reply_to", "comment")
+            for name in ("file", "slug", "reply_to", "comment", FIELD)
             if name in request.fields
         },
     )
+
+
+def _read_pending_comments(request: PageRequest) -> list[ReviewComment]:
+    """Return the pending comments of a form; none if they cannot be read."""
+    try:
+        return parse_pending_comments(request.fields.get(FIELD, ""))
+    except InvalidEventText:
+        return []
 
 
 def _find_new_changes(request: PageRequest, proposal: Proposal) -> DiffPage | None:
@@ -180,6 +196,8 @@ def _get_idempotency_key(request: PageRequest) -> str | None:
 
 def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     fields = request.fields
+    if fields.get(FIELD, "").strip():
+        return _review(request, proposal_actions, proposal, ReviewDecision.COMMENT)
     file, slug, view = fields.get("file") or None, fields.get("slug") or None, fields.get("view", "")
     result = proposal_actions.comment(
         proposal.id,
@@ -228,15 +246,18 @@ def _request_changes(request: PageRequest, proposal_actions: ProposalActions, pr
 def _review(
     request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal, decision: ReviewDecision
 ) -> str:
+    """Review a proposal; the URL reports to the browser that the pending comments are sent."""
+    comments, key = parse_pending_comments(request.fields.get(FIELD, "")), _get_idempotency_key(request)
     result = proposal_actions.review(
         proposal.id,
         request.actor,
         decision,
         request.fields.get("text", ""),
+        comments=comments,
         commit=request.fields.get("commit") or None,
-        key=_get_idempotency_key(request),
+        key=key,
     )
-    return _get_comment_url(request, result)
+    return _get_comment_url(request, result, sent=key if comments else None)
 
 
 def _submit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
@@ -293,14 +314,14 @@ def _merge(request: PageRequest, proposal_actions: ProposalActions, proposal: Pr
     )
 
 
-def _get_proposal_url(request: PageRequest, result: ActionResult) -> str:
-    """Return the URL of the proposal after an action."""
-    return request.urls.proposal(result.proposal.id)
+def _get_proposal_url(request: PageRequest, result: ActionResult, sent: str | None = None) -> str:
+    """Return the URL of the proposal after an action; `sent` is the key of sent pending comments."""
+    return request.urls.proposal(result.proposal.id, sent=sent)
 
 
-def _get_comment_url(request: PageRequest, result: ActionResult) -> str:
+def _get_comment_url(request: PageRequest, result: ActionResult, sent: str | None = None) -> str:
     """Return the URL of the new comment or review on the proposal's page."""
-    url = _get_proposal_url(request, result)
+    url = _get_proposal_url(request, result, sent)
     return f"{url}#said-{result.event_ids[0]}" if result.event_ids else url
 
 

@@ -46,3 +46,183 @@ pageKeys.c = () => {
   chooseEntry(findQuotedEntry());
   findFirst('[name="text"]', details).focus();
 };
+
+// Pending comments: this browser stores them until the server has accepted them with a decision.
+
+const MAX_PENDING_COMMENTS = 100;
+const findReview = () => findFirst("[data-review]");
+const getReviewKey = () => `docyard-review-${findReview().dataset.review}`;
+const isPendingComment = (comment) => ["id", "file", "slug", "quote", "text", "commit"].every((name) => typeof comment?.[name] === "string");
+const countPending = (count) => `${count} pending comment${count === 1 ? "" : "s"}`;
+
+// The comments, and the request that sent some of them and whose answer is unknown: its idempotency key, their texts by
+// id, and those of earlier attempts with the same key.
+function readReview() {
+  try {
+    const review = JSON.parse(localStorage.getItem(getReviewKey()));
+    return { comments: (review?.comments ?? []).filter(isPendingComment), sent: review?.sent ?? null };
+  } catch { return { comments: [], sent: null }; }
+}
+
+function writeReview(review) {
+  try {
+    if (review.comments.length || review.sent) localStorage.setItem(getReviewKey(), JSON.stringify(review));
+    else localStorage.removeItem(getReviewKey());
+    return true;
+  } catch { return false; }
+}
+
+function dropComments(isSent) {
+  writeReview({ comments: readReview().comments.filter((comment) => !isSent(comment)), sent: null });
+}
+
+function createElement(name, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+const createButton = (text, action, className = "") => {
+  const button = createElement("button", { type: "button", textContent: text, className });
+  button.addEventListener("click", action);
+  return button;
+};
+
+const findSectionForm = ({ file, slug }) => findAll(".changed-section form").find((form) =>
+  form.elements.file?.value === file && (form.elements.slug?.value ?? "") === slug);
+
+function changePending(id, change, isShown = true) {
+  const review = readReview();
+  review.comments = review.comments.flatMap((comment) => (comment.id === id ? change(comment) : [comment]));
+  const isStored = writeReview(review);
+  if (!isStored) showNotice("This browser cannot store the comment.");
+  if (isShown) showPendingComments();
+  return isStored;
+}
+
+function editPending(article, comment) {
+  const area = createElement("textarea", { rows: 3, required: true, defaultValue: comment.text, value: comment.text });
+  const form = createElement("form", {}, createElement("label", {}, "Your comment", area),
+    createElement("div", { className: "acts" }, createElement("button", { className: "main", textContent: "Save" }),
+      createButton("Cancel", () => { form.remove(); showPendingComments(); focusPending(comment.id); })));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!changePending(comment.id, (item) => [{ ...item, text: area.value }], false)) return;
+    form.remove();
+    showPendingComments();
+    focusPending(comment.id);
+  });
+  findFirst(".plain-text", article).replaceWith(form);
+  findAll(":scope > .acts", article).forEach((element) => element.remove());
+  area.focus();
+}
+
+function removePending(comment) {
+  const summary = findFirst("summary", findSectionForm(comment)?.closest("details") ?? findReview());
+  changePending(comment.id, () => []);
+  summary?.focus();
+}
+
+const focusPending = (id) => document.getElementById(`pending-${id}`)?.focus();
+
+function buildPendingComment(comment, isInPlace) {
+  const article = createElement("article", { className: "thread pending", id: `pending-${comment.id}`, tabIndex: -1 });
+  article.setAttribute("aria-label", "Pending comment");
+  const head = createElement("p", { className: "remark-head" }, createElement("span", { className: "tag warn", textContent: "Pending" }));
+  if (!isInPlace) {
+    const url = `/proposals/${findReview().dataset.review}/changes?path=${encodeURIComponent(comment.file)}`;
+    head.append(createElement("a", { href: url, textContent: comment.file + (comment.slug && `#${comment.slug}`) }));
+  }
+  article.append(head);
+  if (comment.quote) article.append(createElement("blockquote", { className: "quote", textContent: comment.quote }));
+  article.append(createElement("p", { className: "plain-text", textContent: comment.text }),
+    createElement("div", { className: "acts" }, createButton("Edit", () => editPending(article, comment)), createButton("Remove", () => removePending(comment))));
+  return article;
+}
+
+// Show each pending comment below its section, else in the review. One that is being edited stays as it is.
+function showPendingComments() {
+  const box = findReview() && findFirst("[data-pending]", findReview());
+  if (!box) return;
+  const { comments } = readReview();
+  findAll(".thread.pending").filter((article) => !findFirst("form", article)).forEach((article) => article.remove());
+  for (const comment of comments) {
+    if (document.getElementById(`pending-${comment.id}`)) continue;
+    const details = findSectionForm(comment)?.closest("details");
+    if (details) details.before(buildPendingComment(comment, true));
+    else box.append(buildPendingComment(comment, false));
+  }
+  box.hidden = !comments.length;
+  const are = comments.length === 1 ? "is" : "are";
+  findFirst("p", box).textContent = `${countPending(comments.length)} ${are} sent with your comment, your approval or your request for changes.`;
+  for (const area of findAll("form textarea", findReview())) {
+    area.dataset.required ??= String(area.required);
+    area.required = area.dataset.required === "true" && !comments.length;
+  }
+}
+
+function addPending(form) {
+  if (!form.reportValidity()) return;
+  const review = readReview(), field = (name) => form.elements[name]?.value ?? "";
+  if (review.comments.length >= MAX_PENDING_COMMENTS) { showNotice(`A review has at most ${MAX_PENDING_COMMENTS} comments: send it first.`); return; }
+  const id = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  review.comments.push({ id, file: field("file"), slug: field("slug"), quote: field("quote"), text: field("text"), commit: findReview().dataset.commit });
+  if (!writeReview(review)) { showNotice("This browser cannot store the comment: send it with “Comment”."); return; }
+  form.elements.quote.defaultValue = "";
+  form.reset();
+  form.closest("details").open = false;
+  showPendingComments();
+  focusPending(id);
+  showNotice(`Added to your review: ${countPending(review.comments.length)}.`);
+}
+
+function offerPendingComments() {
+  if (!findReview() || !findFirst("[data-pending]", findReview())) return;
+  for (const form of findAll(".changed-section details.say > form")) {
+    findFirst(".acts", form).append(createButton("Add to the review", () => addPending(form)));
+  }
+  showPendingComments();
+}
+
+// A request that may have been accepted is repeated with the same key, so that no comment is sent twice.
+document.addEventListener("submit", (event) => {
+  const form = event.target, isDecision = /\/(comment|approve|request-changes)$/.test(form.getAttribute("action") ?? "");
+  if (event.defaultPrevented || !isDecision || !findReview() || !(form.closest("[data-pending-forms]") || form.elements.comments)) return;
+  const review = readReview();
+  if (!form.elements.comments || form.elements.comments.dataset.added) {
+    form.elements.comments?.remove();  // the browser has restored a page whose form was sent
+    if (!review.comments.length) return;
+    const input = createElement("input", { type: "hidden", name: "comments", value: JSON.stringify(review.comments) });
+    input.dataset.added = "yes";
+    form.append(input);
+  }
+  if (!form.elements.comments.value) return;
+  const texts = Object.fromEntries(JSON.parse(form.elements.comments.value).map(({ id, text }) => [id, text]));
+  review.sent = { key: review.sent?.key ?? form.elements.key.value, texts, earlier: review.sent ? [...review.sent.earlier, review.sent.texts] : [] };
+  form.elements.key.value = review.sent.key;
+  writeReview(review);
+});
+
+// The address of the next page has the key of an accepted request. A refused request has sent no comment, unless an
+// earlier attempt with the same key was accepted.
+function acknowledgeSentComments() {
+  if (!findReview()) return;
+  const query = new URLSearchParams(location.search), key = query.get("sent"), { sent } = readReview();
+  if (sent && sent.key === key) dropComments(({ id, text }) => sent.texts[id] === text);
+  if (findFirst(".pending-list")) {
+    const isSentBefore = Boolean(sent) && findFirst('[data-refused="IDEMPOTENCY_KEY_REUSED"]') !== null;
+    dropComments(({ id, text }) => isSentBefore && sent.earlier.length && sent.earlier.every((texts) => texts[id] === text));
+    const field = findFirst('.resend input[name="comments"]'), { comments } = readReview();
+    if (isSentBefore && field) {
+      field.value = comments.length ? JSON.stringify(comments) : "";
+      findFirst(".pending-list").remove();
+    }
+  }
+  if (key === null) return;
+  query.delete("sent");
+  history.replaceState(history.state, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);
+}
+
+acknowledgeSentComments();
+offerPendingComments();
+document.addEventListener("docyard:shown", offerPendingComments);
+addEventListener("storage", (event) => { if (findReview() && event.key === getReviewKey()) showPendingComments(); });

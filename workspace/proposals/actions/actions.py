@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.edits.operation import Operation
     from workspace.git.trees import WholeEntry
-    from workspace.proposals.actions.discuss import RelayedEvent
+    from workspace.proposals.actions.discuss import RelayedEvent, ReviewComment
     from workspace.proposals.actions.merge_gate import MergeRequirements
     from workspace.proposals.actions.open import NewProposal
     from workspace.proposals.actions.refresh import RefreshResolutions
@@ -232,16 +232,19 @@ class ProposalActions:
         decision: ReviewDecision,
         text: str = "",
         *,
+        comments: Sequence[ReviewComment] = (),
         commit: str | None = None,
         key: str | None = None,
     ) -> ActionResult:
-        """Review a proposal at its tip; if `commit` is given, the tip must be that commit.
+        """Review a proposal at its tip, with comments, as one commit; `commit`, if given, must be the tip.
 
         Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded,
-        InvalidEventText.
+        InvalidEventText, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """
         _check_key(key)
-        return discuss.review(self._repository, name, actor, decision, text, commit=commit, key=key)
+        return discuss.review(
+            self._repository, name, actor, decision, text, comments=comments, commit=commit, key=key
+        )
 
     def refresh(
         self,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
+from workspace.git.ancestry import select_reachable
 from workspace.git.store import require_writable
 from workspace.nearest import find_nearest
 from workspace.proposals.actions.repository import (
@@ -37,7 +39,7 @@ from workspace.publishing.after_commit import note_commit
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workspace.proposals.actions.repository import ProposalRepository
     from workspace.proposals.answers import CommentAnswer
@@ -45,10 +47,32 @@ if TYPE_CHECKING:
     from workspace.proposals.events import EventBody
 
 
+MAX_REVIEW_COMMENTS = 100
+"""The maximum number of comments that are sent with one review."""
+
+
 class ProposalMoved(WorkspaceError):
     """An error: a proposal is not at the expected commit. `tip` is its current commit."""
 
     code: ClassVar[str] = "PROPOSAL_MOVED"
+
+
+class ReviewComment(NamedTuple):
+    """A comment that is sent with a review, on a document, a section or quoted words.
+
+    `commit` is the commit of the proposal that its author has read; None for the tip.
+    """
+
+    text: str
+    file: str | None
+    slug: str | None = None
+    quote: str = ""
+    commit: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the comment's text; empty for the whole proposal."""
+        return (self.file or "") + (f"#{self.slug}" if self.file and self.slug else "")
 
 
 def edit(
@@ -160,25 +184,29 @@ def review(
     verdict: ReviewDecision,
     text: str,
     *,
+    comments: Sequence[ReviewComment],
     commit: str | None,
     key: str | None,
 ) -> ActionResult:
-    """Review a proposal at its tip; if `commit` is given, the tip must be that commit.
+    """Review a proposal at its tip, with comments, as one commit; if `commit` is given, it must be the tip.
 
-    Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded.
+    A comment may be on an earlier commit of the proposal. After the proposal has ended, only comments are
+    accepted. Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded.
     """
-    review_text = validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
+    has_comments = bool(comments)
+    review_text = validate_text(
+        text, "review", may_be_empty=has_comments or verdict is ReviewDecision.APPROVE
+    )
+    comments = _validate_comments(comments)
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise make_needs_person_error(name, "approve")
     proposal = repository.find(name)
-    earlier_result = repository.find_earlier_events(proposal.id, [Reviewed(verdict, review_text, "")], key)
+    earlier_result = repository.find_events_by_key(proposal.id, key)
     if earlier_result is not None:
-        if commit is not None and all(
-            commit != event.body.commit for event in earlier_result.events if isinstance(event.body, Reviewed)
-        ):
-            raise make_key_reused_error(proposal=proposal.id)
+        _check_same_review(proposal, earlier_result, verdict, review_text, comments, commit)
         return _build_result(repository, proposal, earlier_result)
-    check_not_ended(proposal)
+    if proposal.is_open or verdict is not ReviewDecision.COMMENT or not has_comments:
+        check_not_ended(proposal)
     tip = proposal.tip or ""
     if commit is not None and commit != tip:
         raise ProposalMoved(
@@ -189,8 +217,85 @@ def review(
         )
     if verdict is ReviewDecision.APPROVE:
         check_not_own(repository.workspace.git, repository.graph, proposal, actor.event_author)
-    seal = _make_seal(repository, proposal, actor, verdict, tip)
-    return _append_event(repository, proposal, Reviewed(verdict, review_text, tip, seal), actor, key)
+    bodies: list[EventBody] = []
+    if proposal.is_open:
+        seal = _make_seal(repository, proposal, actor, verdict, tip)
+        bodies.append(Reviewed(verdict, review_text, tip, seal))
+    elif review_text:
+        bodies.append(Commented(review_text, None, _find_discussed_commit(proposal)))
+    bodies += _build_comments(repository, proposal, comments)
+    return _append_events(repository, proposal, bodies, actor, key, is_new=True)
+
+
+def _validate_comments(comments: Sequence[ReviewComment]) -> list[ReviewComment]:
+    """Return the comments of a review with clean texts. Raises InvalidEventText."""
+    if len(comments) > MAX_REVIEW_COMMENTS:
+        raise InvalidEventText(
+            f"the review has {len(comments):,} comments; the limit is {MAX_REVIEW_COMMENTS}",
+            fix="Send some of them first.",
+            field="comments",
+        )
+    valid_comments: list[ReviewComment] = []
+    for number, item in enumerate(comments, 1):
+        with _name_comment(number, item):
+            valid_comments.append(
+                item._replace(text=validate_text(item.text, "comment"), quote=item.quote.strip())
+            )
+    return valid_comments
+
+
+def _build_comments(
+    repository: ProposalRepository, proposal: Proposal, comments: Sequence[ReviewComment]
+) -> Iterator[Commented]:
+    """Yield the events of a review's comments. The errors are those of `_build_target`."""
+    for number, item in enumerate(comments, 1):
+        with _name_comment(number, item):
+            target, commit = _build_target(
+                repository, proposal, item.file, item.slug, item.quote, seen_commit=item.commit
+            )
+            yield Commented(item.text, target, commit)
+
+
+@contextmanager
+def _name_comment(number: int, item: ReviewComment) -> Iterator[None]:
+    """Name a review's comment in the errors of a block."""
+    try:
+        yield
+    except WorkspaceError as error:
+        location = f" on {item.address}" if item.address else ""
+        error.message = f"comment {number}{location}: {error.message}"
+        error.args = (error.message,)
+        error.details["comment"] = number
+        raise
+
+
+def _check_same_review(
+    proposal: Proposal,
+    earlier_result: AppendResult,
+    verdict: ReviewDecision,
+    text: str,
+    comments: Sequence[ReviewComment],
+    commit: str | None,
+) -> None:
+    """Raise KeyReused unless an earlier call with the same key made the same review.
+
+    The texts that the first call commented on may have changed or been removed since.
+    """
+    bodies = [event.body for event in earlier_result.events]
+    reviews = [body for body in bodies if isinstance(body, Reviewed)]
+    comment_values = [
+        (item.text, None, (item.file, item.quote) if item.file is not None else None) for item in comments
+    ]
+    if not reviews and text:  # the proposal had ended
+        comment_values.insert(0, (text, None, None))
+    is_same = (
+        [(item.verdict, item.text) for item in reviews] == [(verdict, text)] * len(reviews)
+        and (reviews or verdict is ReviewDecision.COMMENT)
+        and [get_comment_values(body) for body in bodies if not isinstance(body, Reviewed)] == comment_values
+        and commit in (None, *(item.commit for item in reviews))
+    )
+    if not is_same:
+        raise make_key_reused_error(proposal=proposal.id)
 
 
 def close(
@@ -268,14 +373,22 @@ def _build_result(
 
 
 def _build_target(
-    repository: ProposalRepository, proposal: Proposal, file: str | None, slug: str | None, quote: str
+    repository: ProposalRepository,
+    proposal: Proposal,
+    file: str | None,
+    slug: str | None,
+    quote: str,
+    *,
+    seen_commit: str | None = None,
 ) -> tuple[CommentTarget | None, str | None]:
     """Return the target of a comment, and its commit.
 
-    A comment on removed text has the base as its commit. Raises DocumentNotFound, and the errors of
-    `build_comment_target`.
+    The commit is `seen_commit` if the proposal contains it, else the tip. A comment on removed text has the
+    base as its commit. Raises DocumentNotFound, and the errors of `build_comment_target`.
     """
     tip = _find_discussed_commit(proposal)
+    if seen_commit and tip is not None and select_reachable(repository.graph, tip, (seen_commit,)):
+        tip = seen_commit
     if file is None:
         return None, tip
     if tip is None:

@@ -1,0 +1,47 @@
+"""The pending comments of a review: the browser stores them, and sends them with a decision as JSON.
+
+[{"file": "guide.md", "slug": "use", "quote": "Use it.", "text": "Why?", "commit": "9f2c51d0…"}]
+"""
+
+from __future__ import annotations
+
+import json
+
+from workspace.proposals.actions.discuss import ReviewComment
+from workspace.proposals.events import InvalidEventText
+
+FIELD = "comments"
+"""The field of a form with the pending comments."""
+
+
+def parse_pending_comments(text: str) -> list[ReviewComment]:
+    """Return the comments of a form's field; an empty field has none. Raises InvalidEventText."""
+    if not text.strip():
+        return []
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise InvalidEventText(
+            "the pending comments cannot be read", fix="Send the form from the page.", field=FIELD
+        )
+    return [
+        ReviewComment(
+            _read_text(item, "text").replace("\r\n", "\n"),
+            _read_text(item, "file") or None,
+            _read_text(item, "slug") or None,
+            _read_text(item, "quote"),
+            _read_text(item, "commit") or None,
+        )
+        for item in items
+    ]
+
+
+def _read_text(item: dict[str, object], name: str) -> str:
+    value = item.get(name) or ""
+    if not isinstance(value, str):
+        raise InvalidEventText(
+            f"'{name}' of a pending comment must be a string", fix="Send the form from the page.", field=FIELD
+        )
+    return value
