@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.conftest import SignIn
 from tests.browser.sample_site import SampleSite
+from tests.browser.test_keyboard import focus_by_tab, press_keys
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -139,3 +140,30 @@ def test_browser_without_storage_sends_comments_at_once(sample_site: SampleSite,
     expect(section.get_by_label("Your comment")).to_have_value("At once.")
     section.get_by_role("button", name="Comment", exact=True).click()
     expect(page.locator(".words", has_text="At once.")).to_be_visible()
+
+
+def test_suggestion_is_sent_and_applied_with_the_keyboard(sample_site: SampleSite, sign_in: SignIn) -> None:
+    from playwright.sync_api import expect
+
+    page = sign_in(sample_site.server, sample_site.ben_token)
+    url = open_changes(sample_site, page)
+    backoff = find_section(page, "Backoff")
+    backoff.locator("ins").first.select_text()
+    page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
+    press_keys(page, "c")
+    focus_by_tab(page, backoff.get_by_role("button", name="Suggest a change"))
+    press_keys(page, "Enter")
+    page.keyboard.type("waits a second, then two")  # the quoted words are selected
+    focus_by_tab(page, backoff.get_by_role("button", name="Add to the review"))
+    press_keys(page, "Enter")
+    expect(backoff.locator(".pending")).to_be_focused()
+    press_keys(page, "Escape", "r")
+    focus_by_tab(page, page.get_by_role("button", name="Request changes"))
+    press_keys(page, "Enter")
+    expect(page).to_have_url(re.compile(rf"{url}#said-[0-9a-f]+$"))
+    focus_by_tab(page, page.get_by_role("button", name="Apply the suggestion"))
+    press_keys(page, "Enter")
+    expect(page.get_by_text("Resolved by Ben Ode")).to_be_visible()
+    branch = f"refs/heads/proposals/{sample_site.proposal_ids['retries']}-say-how-retries-back-off"
+    text = sample_site.server.repo.git("show", f"{branch}:api/retries.md")
+    assert "A client waits a second, then two." in text

@@ -13,6 +13,7 @@ MAX_SUBJECT_LENGTH = 72
 MAX_MESSAGE_LENGTH = 10_000
 MAX_CLIENT_NAME_LENGTH = 100
 
+_CO_AUTHOR = re.compile(r"^co-authored-by:.*<([^<>\n]+)>[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -59,6 +60,18 @@ def read_trailers(message: str) -> dict[str, str]:
     return {name: value for name, colon, value in lines if colon and counts[name] == 1}
 
 
+def format_co_author(name: str, email: str) -> str:
+    """Return a name and an address on one line, as in the author of a commit."""
+    clean_name, clean_email = (" ".join(re.sub("[<>]", "", _clean(text)).split()) for text in (name, email))
+    return f"{clean_name or clean_email} <{clean_email}>"
+
+
+def read_co_author_emails(message: str) -> frozenset[str]:
+    """Return the addresses of the co-authors in the last paragraph of a message, in lower case."""
+    last_paragraph = message.rstrip().rpartition("\n\n")[2]
+    return frozenset(email.casefold() for email in _CO_AUTHOR.findall(last_paragraph))
+
+
 def clean_client_name(client: str) -> str:
     """Return a client's name on one line, at most 100 characters; `unknown` if no character remains."""
     return " ".join(_clean(client).split())[:MAX_CLIENT_NAME_LENGTH] or "unknown"
@@ -89,6 +102,12 @@ PERSON_TRAILER = "Docyard-Person"
 
 DECIDED_BY_TRAILER = "Docyard-Hand"
 """The trailer of a commit whose content was decided by a user whom only Git identifies."""
+
+CO_AUTHOR_TRAILER = "Co-authored-by"
+"""The trailer, known to Git's tools, with a further author of a commit."""
+
+SUGGESTED_BY_TRAILER = "Docyard-Suggester"
+"""The trailer of a commit that applies a suggestion: how its author is known; `client` for a client."""
 
 PROPOSAL_TRAILER = "Docyard-Proposal"
 REFRESH_TRAILER = "Docyard-Refresh"

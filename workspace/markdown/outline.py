@@ -119,6 +119,15 @@ def find_code_fences(text: str) -> list[tuple[list[int], str, str, int]]:
     return [(fence.map or [], fence.markup, fence.info, fence.content.count("\n")) for fence in fences]
 
 
+def find_fenced_texts(text: str, info: str) -> list[tuple[int, int, str]]:
+    """Return the lines [line, end) and content of each code fence with an info string, at the top level."""
+    return [
+        (token.map[0], token.map[1], token.content)
+        for token in read_blocks(f"{text}\n")
+        if token.type == "fence" and token.level == 0 and token.info.strip() == info and token.map
+    ]
+
+
 def would_absorb_headings(text: str, next_text: str) -> bool:
     """Return True if a text would absorb headings of the next text, as an open code fence does."""
     next_start = text.count("\n") + 1

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import list_commits_between
-from workspace.git.messages import DECIDED_BY_TRAILER, PERSON_TRAILER, read_trailers
+from workspace.git.messages import (
+    DECIDED_BY_TRAILER,
+    PERSON_TRAILER,
+    SUGGESTED_BY_TRAILER,
+    read_co_author_emails,
+    read_trailers,
+)
 from workspace.proposals.events import Author, IdentitySource, ReviewDecision, Reviewed, Submitted
 from workspace.proposals.proposal import CommitRelation
 
@@ -322,7 +328,9 @@ _MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that a
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
-    """Return the lower-case addresses of the authors and committers of commits in `tip`, not in `target`.
+    """Return the lower-case addresses of the people who wrote commits in `tip` that `target` lacks.
+
+    They are the authors, committers and co-authors, such as the author of an applied suggestion.
 
     A client commits in the name of its user, who may not have read the commit. The author of such a commit
     counts only if a token proved the author. A user who amended or rebased such a commit counts as its
@@ -333,6 +341,8 @@ def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> 
         commit = git.commit(id)
         if not _is_client_commit(commit):
             addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}
+            if read_trailers(commit.message).get(SUGGESTED_BY_TRAILER) != IdentitySource.CLIENT:
+                addresses |= read_co_author_emails(commit.message)
     return frozenset(addresses)
 
 

@@ -19,7 +19,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
 from workspace.history.moved_addresses import MAX_COMMITS
 from workspace.history.section_tracker import SectionPosition, SectionTracker
-from workspace.markdown.lines import BLANK
+from workspace.markdown.lines import BLANK, normalize_line_endings
 from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 
 if TYPE_CHECKING:
@@ -166,6 +166,15 @@ def _read_at(tracker: SectionTracker, tree: str, target: CommentTarget) -> Secti
 def _read_text(document: Document, section: Section | None) -> bytes:
     """Return the text of a comment's section, without its heading, so that a rename does not change it."""
     return document.data if section is None else read_own_text(document, section)
+
+
+def read_target_text(document: Document, slug: str | None) -> str:
+    """Return the text of a comment's target with LF line ends; the slug is the key of a section.
+
+    Raises SectionNotFound, AmbiguousAddress.
+    """
+    section = (document.section_by_key(slug) or resolve_section(document, slug)) if slug else None
+    return normalize_line_endings(_read_text(document, section).decode("utf-8", "replace"))
 
 
 def _hash_text(data: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -92,7 +92,7 @@ class WriteRequest:
     Most fields are the parameters of `Workspace.write`. With `skip_policy`,
     a dry run is not checked against the policy and the guards. `check_new_request` is called for a keyed
     request that no commit has recorded, if the branch has protected paths and is not a proposal's. It may
-    raise an error to refuse the request.
+    raise an error to refuse the request. `trailers` are further trailers of the commit.
     """
 
     workspace: Branch
@@ -108,6 +108,7 @@ class WriteRequest:
     check_new_request: Callable[[KeyedRequest], None] | None
     person: Person | None = None
     skip_policy: bool = False
+    trailers: Mapping[str, str] = field(default_factory=dict)
 
     def write(self) -> WriteResult:
         """Plan the operations and publish the changes. Raises the errors of `Workspace.write`.
@@ -225,6 +226,7 @@ class WriteRequest:
             client=self.client,
             trailers={
                 **build_trailers(branch, self.person),
+                **self.trailers,
                 **(self.keyed_request.build_trailers(result.plan) if self.keyed_request else {}),
             },
         )

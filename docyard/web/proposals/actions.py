@@ -226,6 +226,12 @@ def _reopen_comment(request: PageRequest, proposal_actions: ProposalActions, pro
     return _set_resolution(request, proposal_actions, proposal, is_resolved=False)
 
 
+def _apply_suggestion(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
+    comment = request.fields.get("comment", "")
+    result = proposal_actions.apply_suggestion(proposal.id, request.actor, comment)
+    return f"{_get_proposal_url(request, result)}#said-{comment}"
+
+
 def _set_resolution(
     request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal, *, is_resolved: bool
 ) -> str:
@@ -329,6 +335,7 @@ _ACTIONS: Mapping[str, Callable[[PageRequest, ProposalActions, Proposal], str]] 
     "comment": _comment,
     "resolve-comment": _resolve_comment,
     "reopen-comment": _reopen_comment,
+    "apply-suggestion": _apply_suggestion,
     "submit": _submit,
     "approve": _approve,
     "request-changes": _request_changes,

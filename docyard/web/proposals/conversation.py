@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.view import VOID_REASONS
-from docyard.web.diff import format_element_id
+from docyard.web.diff import build_rows, format_element_id
 from docyard.web.templates import mark_trusted
 from docyard.wording import format_author, shorten_id
+from workspace.proposals.actions.suggestions import find_applied_commit, read_suggestion
 from workspace.proposals.approvals import find_void_reason
 from workspace.proposals.events import (
     Closed,
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from docyard.web.diff import DiffRows
     from docyard.web.page_request import PageRequest
     from workspace.proposals.approvals import VoidReason
     from workspace.proposals.comments import LocatedThread
-    from workspace.proposals.events import Event
+    from workspace.proposals.events import CommentTarget, Event
     from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.changes import CommitChanges
 
@@ -63,13 +65,22 @@ LOCATION_NOTES = {
 """The notes about the text of a comment, by the status of the text."""
 
 
+class SuggestionView(NamedTuple):
+    """The changes that a suggestion makes to the quoted words; `commit` applied it, or is empty."""
+
+    rows: DiffRows
+    commit: str
+    can_apply: bool
+
+
 class CommentView(NamedTuple):
-    """A comment, or a reply to a comment."""
+    """A comment, or a reply to a comment. A suggestion is not in the text; None without a suggestion."""
 
     id: str
     author: str
     time: datetime
     text: Markup
+    suggestion: SuggestionView | None = None
 
 
 class ThreadView(NamedTuple):
@@ -233,6 +244,28 @@ def build_comment_view(request: PageRequest, comment: Comment, path: str) -> Com
     )
 
 
+def _add_suggestion(
+    request: PageRequest,
+    proposal: Proposal,
+    view: CommentView,
+    comment: Comment,
+    target: CommentTarget,
+    *,
+    is_quoted: bool,
+) -> CommentView:
+    """Return a view with the suggestion of its comment; the view itself if there is none."""
+    suggestion = read_suggestion(comment.text)
+    if suggestion is None:
+        return view
+    commit = find_applied_commit(request.workspace, proposal.tip, comment.id) if proposal.tip else None
+    rows = build_rows(target.quote, suggestion.new_text)
+    can_apply = is_quoted and commit is None and request.may_write
+    return view._replace(
+        text=render_discussion_text(request, suggestion.other_text, target.path),
+        suggestion=SuggestionView(rows, commit or "", can_apply),
+    )
+
+
 def _build_thread(
     request: PageRequest,
     proposal: Proposal,
@@ -244,6 +277,16 @@ def _build_thread(
     base_path = target.path if target is not None else ""
     comment_view = build_comment_view(request, comment, base_path)
     replies = tuple(build_comment_view(request, reply, base_path) for reply in located_thread.thread.replies)
+    if target is not None and target.quote:
+        status = located_thread.location.status.value if located_thread.location is not None else ""
+        is_quoted = proposal.is_open and status in ("here", "moved")
+        comment_view, *reply_views = (
+            _add_suggestion(request, proposal, view, item, target, is_quoted=is_quoted)
+            for view, item in zip(
+                (comment_view, *replies), (comment, *located_thread.thread.replies), strict=True
+            )
+        )
+        replies = tuple(reply_views)
     resolution = located_thread.thread.resolution
     resolved_by = format_author(resolution.author) if resolution is not None else ""
     if target is None:

@@ -175,10 +175,21 @@ function addPending(form) {
   showNotice(`Added to your review: ${countPending(review.comments.length)}.`);
 }
 
+// A suggestion holds the quoted text, which the user then changes.
+function insertSuggestion(form) {
+  const quote = form.elements.quote.value.trim(), area = form.elements.text;
+  if (!quote) { showNotice("Select the text to change first, or quote it."); form.elements.quote.focus(); return; }
+  const fence = "`".repeat(Math.max(3, ...[...quote.matchAll(/`+/g)].map(([marks]) => marks.length + 1)));
+  const start = `${area.value.trim()}${area.value.trim() && "\n\n"}${fence}suggestion\n`;
+  area.value = `${start}${quote}\n${fence}`;
+  area.focus();
+  area.setSelectionRange(start.length, start.length + quote.length);
+}
+
 function offerPendingComments() {
   if (!findReview() || !findFirst("[data-pending]", findReview())) return;
-  for (const form of findAll(".changed-section details.say > form")) {
-    findFirst(".acts", form).append(createButton("Add to the review", () => addPending(form)));
+  for (const form of findAll(".changed-section details.say > form").filter((item) => item.elements.quote)) {
+    findFirst(".acts", form).append(createButton("Add to the review", () => addPending(form)), createButton("Suggest a change", () => insertSuggestion(form)));
   }
   showPendingComments();
 }

@@ -8,5 +8,6 @@ merge_gate.py           the requirements of a merge
 open.py                 the opening of a proposal
 refresh.py              the refresh of a proposal: a merge commit of the target's tip, without a rebase
 repository.py           the repository of proposals
+suggestions.py          the suggestion in a comment, applied as a commit
 task_claims.py          the claims of tasks in protected documents
 """

@@ -246,6 +246,17 @@ class ProposalActions:
             self._repository, name, actor, decision, text, comments=comments, commit=commit, key=key
         )
 
+    def apply_suggestion(self, name: str, actor: Actor, comment_id: str) -> ActionResult:
+        """Apply the suggestion of a comment as a commit of the proposal, and resolve the thread.
+
+        Its approvals become void, as by any commit. Raises CommentNotFound, SuggestionRefused, ProposalEnded,
+        and the errors of writing.
+        """
+        from workspace.proposals.actions.suggestions import apply_suggestion
+
+        branch = self.open_branch(name)
+        return apply_suggestion(self._repository, self.find(name), branch, actor, comment_id)
+
     def refresh(
         self,
         name: str,
