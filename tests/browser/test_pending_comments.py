@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.conftest import SignIn
 from tests.browser.sample_site import SampleSite
+from tests.browser.test_axe import find_problems
 from tests.browser.test_keyboard import focus_by_tab, press_keys
 
 if TYPE_CHECKING:
@@ -142,7 +143,9 @@ def test_browser_without_storage_sends_comments_at_once(sample_site: SampleSite,
     expect(page.locator(".words", has_text="At once.")).to_be_visible()
 
 
-def test_suggestion_is_sent_and_applied_with_the_keyboard(sample_site: SampleSite, sign_in: SignIn) -> None:
+def test_suggestion_is_sent_and_applied_with_the_keyboard(
+    sample_site: SampleSite, sign_in: SignIn, axe_script: str
+) -> None:
     from playwright.sync_api import expect
 
     page = sign_in(sample_site.server, sample_site.ben_token)
@@ -157,10 +160,12 @@ def test_suggestion_is_sent_and_applied_with_the_keyboard(sample_site: SampleSit
     focus_by_tab(page, backoff.get_by_role("button", name="Add to the review"))
     press_keys(page, "Enter")
     expect(backoff.locator(".pending")).to_be_focused()
+    assert find_problems(page, axe_script) == []
     press_keys(page, "Escape", "r")
     focus_by_tab(page, page.get_by_role("button", name="Request changes"))
     press_keys(page, "Enter")
     expect(page).to_have_url(re.compile(rf"{url}#said-[0-9a-f]+$"))
+    assert find_problems(page, axe_script) == []
     focus_by_tab(page, page.get_by_role("button", name="Apply the suggestion"))
     press_keys(page, "Enter")
     expect(page.get_by_text("Resolved by Ben Ode")).to_be_visible()

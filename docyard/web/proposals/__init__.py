@@ -4,6 +4,7 @@ actions.py           the actions of a proposal's forms, and the page of a refuse
 changes.py           the changes of a proposal, with the comments on each section
 conflicts.py         the conflicts of a proposal with its target, and the form that resolves them
 conversation.py      the comments, reviews and other events of a proposal
+file_tree.py         the tree of changed documents beside the changes
 list.py              the list of proposals
 pending_comments.py  the comments that the browser collects and sends with a review
 routes.py            the routes of these pages

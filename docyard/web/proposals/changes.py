@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from docyard.web.diff import build_diff
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
+from docyard.web.proposals.file_tree import build_file_tree
 from docyard.web.proposals.view import build_common_variables
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ _MAX_THREADS = 300
 VIEWS = {"side": "Side by side", "inline": "In one column"}
 """The views of changes, with their labels."""
 
+DEFAULT_VIEW = "side"
+
 
 def render_changes_page(request: PageRequest) -> Response:
     """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
     proposal = request.workspace.proposal_actions().find(request.path_params["id"])
     changes = request.workspace.proposal_reviews().changes(proposal)
-    view = request.query.get("view", "side")
-    view = view if view in VIEWS else "side"
+    view = request.query.get("view", DEFAULT_VIEW)
+    view = view if view in VIEWS else DEFAULT_VIEW
     path = request.query.get("path") or None
     offset_text = request.query.get("offset", "")
     offset = (
@@ -39,6 +42,11 @@ def render_changes_page(request: PageRequest) -> Response:
     def build_page_url(offset: int) -> str:
         return request.urls.proposal(proposal.id, "changes", view=view, path=path, offset=offset or None)
 
+    def build_document_url(path: str) -> str:
+        return request.urls.proposal(
+            proposal.id, "changes", view=view if view != DEFAULT_VIEW else None, path=path
+        )
+
     return request.page(
         "changes.html",
         **build_common_variables(request, proposal),
@@ -47,7 +55,12 @@ def render_changes_page(request: PageRequest) -> Response:
         views=VIEWS,
         path=path,
         ref=changes.tip,
-        paths=[document.path for document in changes.documents],
+        folders=build_file_tree(
+            request, changes, {document.path for document in diff.documents}, path, build_document_url
+        )
+        if len(changes.documents) > 1
+        else (),
+        document_count=len(changes.documents),
         threads=threads,
         other_comments=other_count,
         page_url=build_page_url,

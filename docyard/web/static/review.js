@@ -237,3 +237,64 @@ acknowledgeSentComments();
 offerPendingComments();
 document.addEventListener("docyard:shown", offerPendingComments);
 addEventListener("storage", (event) => { if (findReview() && event.key === getReviewKey()) showPendingComments(); });
+
+// Marks of viewed documents, for the versions that were shown. This browser stores them; they are no evidence.
+
+const findTree = () => findFirst("[data-tree]");
+const getMarksKey = () => `docyard-viewed-${findTree().dataset.tree}`;
+const listTreeFiles = () => findAll("[data-file]", findTree()).map((link) => [link, ...link.dataset.file.split(" ")]);
+
+function readMarks() {
+  try { return JSON.parse(localStorage.getItem(getMarksKey())) ?? {}; } catch { return {}; }
+}
+
+function markViewed(id, isViewed) {
+  const marks = readMarks(), file = listTreeFiles().find(([, fileId]) => fileId === id);
+  if (!file) return;
+  if (isViewed) marks[id] = file[2];
+  else delete marks[id];
+  try { localStorage.setItem(getMarksKey(), JSON.stringify(marks)); } catch { showNotice("This browser cannot store the mark."); }
+  showMarks();
+}
+
+function addMarkField(article, id) {
+  const field = createElement("input", { type: "checkbox" });
+  field.addEventListener("change", () => markViewed(id, field.checked));
+  findFirst(".changed-head", article).append(createElement("label", { className: "viewed-mark" }, field, "Viewed"));
+  return field;
+}
+
+function showMarks() {
+  if (!findTree()) return;
+  const marks = readMarks(), target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let count = 0;
+  for (const [link, id, digest] of listTreeFiles()) {
+    const isViewed = marks[id] === digest, article = document.getElementById(id);
+    count += isViewed;
+    link.toggleAttribute("data-viewed", isViewed);
+    findFirst(".hidden", link)?.remove();
+    if (isViewed) link.append(createElement("span", { className: "hidden", textContent: " (viewed)" }));
+    if (!article) continue;
+    (findFirst(".viewed-mark input", article) ?? addMarkField(article, id)).checked = isViewed;
+    // A section that the address names is shown.
+    article.toggleAttribute("data-viewed", isViewed && !(target && target !== article && article.contains(target)));
+  }
+  findFirst("[data-viewed-count]").textContent = count ? `, ${count} viewed` : "";
+}
+
+pageKeys.x = () => {
+  const article = chosenEntry?.isConnected ? chosenEntry.closest(".changed") : findAll(".changed").find((item) => item.getBoundingClientRect().bottom > 72);
+  const field = article && findFirst(".viewed-mark input", article);
+  if (!field) return;
+  const next = findAll(".changed-section").find((entry) => article.compareDocumentPosition(entry) & Node.DOCUMENT_POSITION_FOLLOWING && !article.contains(entry) && isVisible(entry));
+  markViewed(article.id, !field.checked);
+  if (!field.checked) return;
+  if (next) chooseEntry(next);
+  else { chooseEntry(null); field.focus(); }
+};
+
+if (findTree() && matchMedia("(min-width: 64rem)").matches) findFirst("details", findTree()).open = true;
+showMarks();
+document.addEventListener("docyard:shown", showMarks);
+addEventListener("hashchange", showMarks);
+addEventListener("storage", (event) => { if (findTree() && event.key === getMarksKey()) showMarks(); });
