@@ -422,6 +422,20 @@ MUTATIONS = (
         ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(
+        "the author of an applied suggestion cannot approve it",
+        "workspace/proposals/approvals.py",
+        "                addresses |= read_co_author_emails(commit.message)\n",
+        "                pass\n",
+        ("tests/workspace/proposals/actions/test_suggestions.py",),
+    ),
+    Mutation(
+        "a suggestion is applied once",
+        "workspace/proposals/actions/suggestions.py",
+        "            keyed_request=request,\n",
+        "            keyed_request=None,\n",
+        ("tests/workspace/proposals/actions/test_suggestions.py",),
+    ),
+    Mutation(
         "an approval counts once",
         "workspace/proposals/approvals.py",
         "        if body.seal in self._seals and body.verdict is ReviewDecision.APPROVE:\n",
