@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
+_SECTION_ID = re.compile("change-[0-9a-f]{12}")
 _TEXT_FIELDS = ("title", "description", "quote", "text")
 _PERMANENT_ERRORS = (NeedsPerson, OwnProposal, ProposalEnded)
 
@@ -118,7 +119,7 @@ def render_refusal(
         commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={
             name: request.fields[name]
-            for name in ("file", "slug", "reply_to", "comment", FIELD)
+            for name in ("file", "slug", "reply_to", "comment", FIELD, "at", "view", "path", "offset")
             if name in request.fields
         },
     )
@@ -215,7 +216,22 @@ def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: 
             proposal.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
         )
         return f"{changes_url}#{id}"
-    return _get_comment_url(request, result)
+    return _find_changes_url(request, proposal) or _get_comment_url(request, result)
+
+
+def _find_changes_url(request: PageRequest, proposal: Proposal) -> str | None:
+    """Return the URL of the changed section whose form was sent; None for a form of another page."""
+    fields = request.fields
+    if not _SECTION_ID.fullmatch(fields.get("at", "")):
+        return None
+    changes_url = request.urls.proposal(
+        proposal.id,
+        "changes",
+        view=fields.get("view"),
+        path=fields.get("path"),
+        offset=fields.get("offset"),
+    )
+    return f"{changes_url}#{fields['at']}"
 
 
 def _resolve_comment(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
@@ -229,7 +245,7 @@ def _reopen_comment(request: PageRequest, proposal_actions: ProposalActions, pro
 def _apply_suggestion(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     comment = request.fields.get("comment", "")
     result = proposal_actions.apply_suggestion(proposal.id, request.actor, comment)
-    return f"{_get_proposal_url(request, result)}#said-{comment}"
+    return _find_changes_url(request, proposal) or f"{_get_proposal_url(request, result)}#said-{comment}"
 
 
 def _set_resolution(
@@ -238,7 +254,7 @@ def _set_resolution(
     comment = request.fields.get("comment", "")
     answer = CommentAnswer(comment, is_resolved=is_resolved)
     result = proposal_actions.answer(proposal.id, request.actor, [answer], key=_get_idempotency_key(request))
-    return f"{_get_proposal_url(request, result)}#said-{comment}"
+    return _find_changes_url(request, proposal) or f"{_get_proposal_url(request, result)}#said-{comment}"
 
 
 def _approve(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:

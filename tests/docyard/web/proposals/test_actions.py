@@ -348,6 +348,26 @@ def test_links_of_merged_proposal_point_to_the_merge(open_pages: ProposalPages) 
     assert f"/doc/guide.md?ref={merge_commit}" in open_pages.get_proposal_page(proposal, "changes")
 
 
+def test_forms_of_a_thread_return_to_the_changed_section(open_pages: ProposalPages) -> None:
+    proposal = open_pages.setup.submit_proposal()
+    open_pages.send_form(proposal, "comment", text="Why?", file="guide.md", slug="use")
+    [thread] = open_pages.reload(proposal).content.threads
+    html = open_pages.get_proposal_page(proposal, "changes?view=inline")
+    section_ids = re.findall(r'name="at" value="([^"]+)"', html)
+    assert len(section_ids) == 2  # of a reply and of a resolution
+    fields = {"view": "inline", "at": section_ids[0]}
+    for action, values in [
+        ("comment", {"reply_to": thread.comment.id, "text": "Because."}),
+        ("resolve-comment", {"comment": thread.comment.id}),
+        ("reopen-comment", {"comment": thread.comment.id}),
+    ]:
+        location = open_pages.send_form(proposal, action, **values, **fields)
+        assert location == f"/proposals/{proposal.id}/changes?view=inline#{section_ids[0]}"
+    hostile_fields = {**fields, "at": "//evil.example", "comment": thread.comment.id}
+    location = open_pages.send_form(proposal, "resolve-comment", **hostile_fields)
+    assert location == f"/proposals/{proposal.id}#said-{thread.comment.id}"
+
+
 def test_comment_is_resolved_and_reopened_on_the_page(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     id = open_pages.send_form(proposal, "comment", text="Why?").partition("#said-")[2]
