@@ -67,6 +67,10 @@ class ProposalActions:
         """Return the events of a proposal, in order."""
         return self._repository.list_events(proposal.id)
 
+    def list_events_by_id(self, ids: Iterable[str]) -> dict[str, tuple[Event, ...]]:
+        """Return the events of several proposals, in order; unchanged events are the same objects."""
+        return self._repository.list_events_by_id(ids)
+
     def open_branch(self, name: str) -> Branch:
         """Return a proposal's branch, for reading and writing; create the branch if only a remote has it.
 

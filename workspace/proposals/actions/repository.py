@@ -23,7 +23,7 @@ from workspace.writing.idempotency import KeyReused
 from workspace.writing.write import DetachedHead, check_signing, make_author_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workspace.branch import Branch
     from workspace.git.reader import GitReader
@@ -57,6 +57,11 @@ class ProposalRepository:
     def list_events(self, id: str) -> tuple[Event, ...]:
         """Return the events of a proposal, in order."""
         return self._event_log.read().events_of(id).events
+
+    def list_events_by_id(self, ids: Iterable[str]) -> dict[str, tuple[Event, ...]]:
+        """Return the events of several proposals, in order; unchanged events are the same objects."""
+        discussion = self._event_log.read()
+        return {id: discussion.events_of(id).events for id in ids}
 
     def append(
         self,

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
+from workspace.paths import fold_name
+from workspace.policy.protection import TouchedPath, read_types_before
+from workspace.proposals.approvals import find_commit_authors
 from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
     MAX_THREADS_PER_PAGE,
@@ -39,9 +42,10 @@ from workspace.proposals.review.overlaps import (
 from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from workspace.branch import Branch
+    from workspace.config.config import WorkspaceConfig
     from workspace.merge.trees import FileConflict, Merge
     from workspace.proposals.comments import CommentLocation
     from workspace.proposals.proposal import Comment, Proposal
@@ -78,6 +82,9 @@ _MAX_CACHED_LOCATIONS = 10_000
 ComparedCommits = tuple[str | None, str]
 """The two commits that are compared: the old commit (None for an empty tree), and the proposal's commit."""
 
+TargetTips = dict[str, "str | None"]
+"""The tips of target branches, read once for several proposals."""
+
 
 def get_proposal_review(branch: Branch) -> ProposalReview:
     """Return the review of the proposals of a branch's repository; all branches have the same object."""
@@ -107,6 +114,8 @@ class ProposalReview:
         self._locations: LRUCache[tuple[str | None, str], CommentLocation | None] = LRUCache(
             _MAX_CACHED_LOCATIONS
         )
+        self._commit_authors: LRUCache[ComparedCommits, frozenset[str]] = LRUCache(_MAX_CACHED_PATHS)
+        self._conflicting: LRUCache[tuple[str, str], bool] = LRUCache(_MAX_CACHED_PATHS)
 
     def changes(self, proposal: Proposal) -> CommitChanges:
         """Return the changes of a proposal since its base, or of its merge.
@@ -121,12 +130,12 @@ class ProposalReview:
             compared_commits, lambda: compare_commits(*self._read_snapshots(compared_commits))
         )
 
-    def changed_paths(self, proposal: Proposal) -> frozenset[str]:
+    def changed_paths(self, proposal: Proposal, tips: TargetTips | None = None) -> frozenset[str]:
         """Return every path that a proposal changes, without a comparison of documents.
 
-        Raises ShallowHistory, DamagedRepository.
+        `tips` caches the tips of targets for several proposals. Raises ShallowHistory, DamagedRepository.
         """
-        compared_commits = self._find_compared_commits(proposal)
+        compared_commits = self._find_compared_commits(proposal, tips)
         return self._list_paths(compared_commits) if compared_commits is not None else frozenset()
 
     def touched_sections(self, proposal: Proposal) -> frozenset[Address]:
@@ -147,7 +156,7 @@ class ProposalReview:
         Candidates that change none of the proposal's files are not compared. Unreadable candidates are
         omitted. Raises ShallowHistory, DamagedRepository.
         """
-        tips: dict[str, str | None] = {}
+        tips: TargetTips = {}
         compared_commits = self._find_compared_commits(proposal, tips)
         if compared_commits is None:
             return ()
@@ -203,6 +212,77 @@ class ProposalReview:
             return ()
         workspace = self._workspace
         return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target_commit)).conflicts
+
+    def has_conflicts(self, proposal: Proposal, *, may_merge: bool = True) -> bool | None:
+        """Return True if the merge of an open proposal has conflicts; None if it is unknown.
+
+        The merge is computed only if both sides changed the same paths, and if `may_merge` is True.
+        """
+        if not proposal.is_open or proposal.tip is None:
+            return False
+        try:
+            target = self._workspace.git.tip(proposal.content.target)
+            if target is None:
+                return None
+            tip = proposal.tip
+            is_known = self._conflicting.find((target, tip))
+            if is_known is not None:
+                return is_known
+            if self._may_conflict(proposal, target, tip):
+                if not may_merge:
+                    return None
+                return self._conflicting.get((target, tip), lambda: bool(self.conflicts(proposal, target)))
+        except WorkspaceError:  # such as unrelated histories; the page of the proposal states the reason
+            return None
+        self._conflicting.put((target, tip), False)
+        return False
+
+    def _may_conflict(self, proposal: Proposal, target: str, tip: str) -> bool:
+        """Return False if the two sides changed no path in common, and none below a path of the other."""
+        self._graph.refresh()
+        base = self._bases.find(target, tip)
+        if base in (None, target, tip):
+            return base is None
+        own_paths = {fold_name(path) for path in self._list_paths((base, tip))}
+        target_paths = {fold_name(path) for path in self._list_paths((base, target))}
+        return not (
+            own_paths.isdisjoint(_list_with_folders(target_paths))
+            and target_paths.isdisjoint(_list_with_folders(own_paths))
+        )
+
+    def commit_authors(self, proposal: Proposal, tips: TargetTips | None = None) -> frozenset[str]:
+        """Return the case-folded addresses of people who wrote a proposal's commits by hand.
+
+        `tips` caches the tips of targets for several proposals. Raises ShallowHistory, DamagedRepository.
+        """
+        compared_commits = self._find_compared_commits(proposal, tips)
+        if compared_commits is None or proposal.merge_record is not None:
+            return frozenset()
+        base, tip = compared_commits
+        if base is None:
+            return frozenset()
+        return self._commit_authors.get(
+            compared_commits, lambda: find_commit_authors(self._workspace.git, self._graph, tip, base)
+        )
+
+    def find_touched_paths(
+        self, proposal: Proposal, config: WorkspaceConfig, tips: TargetTips | None = None
+    ) -> tuple[TouchedPath, ...]:
+        """Return the paths that a proposal changes, with the types of documents if a rule requires them.
+
+        `tips` caches the tips of targets for several proposals. Raises InvalidConfig, LimitExceeded,
+        ShallowHistory, DamagedRepository.
+        """
+        compared_commits = self._find_compared_commits(proposal, tips)
+        if compared_commits is None:
+            return ()
+        paths = sorted(self._list_paths(compared_commits))
+        if not any(rule.types for rule in config.protect):
+            return tuple(map(TouchedPath, paths))
+        old, new = self._read_snapshots(compared_commits)
+        return tuple(
+            TouchedPath(path, read_types_before(old, path) | read_types_before(new, path)) for path in paths
+        )
 
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
         """Return the commits of a proposal, the newest first, 100 at most.
@@ -269,7 +349,7 @@ class ProposalReview:
         return self._locations.get(key, lambda: find_comment_location_safely(comment, snapshot))
 
     def _find_compared_commits(
-        self, proposal: Proposal, tips: dict[str, str | None] | None = None
+        self, proposal: Proposal, tips: TargetTips | None = None
     ) -> ComparedCommits | None:
         """Return the two commits to compare for a proposal; `tips` caches the tips of targets."""
         recorded_base = proposal.content.base
@@ -315,6 +395,16 @@ class ProposalReview:
         merge = merge_commits(self._workspace.snapshot(target), self._workspace.snapshot(tip))
         behind, is_empty = self._bases.count_commits_behind(target, tip), self._bases.find(target, tip) == tip
         return Preview(merge, merge.conflicts, self.check_merge(merge), behind, is_empty=is_empty)
+
+
+def _list_with_folders(paths: Iterable[str]) -> set[str]:
+    """Return paths and the folders above them."""
+    found: set[str] = set()
+    for path in paths:
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return found
 
 
 def _make_unmergeable_preview(reason: str) -> Preview:
