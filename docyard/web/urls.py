@@ -60,6 +60,18 @@ class PageUrls(NamedTuple):
         """Return the URL of the form that edits a document or section, in a proposal if one is named."""
         return add_query(f"/edit/{quote_path(path)}", section=section, proposal=proposal)
 
+    def create(self, folder: str = "", **values: str | int | None) -> str:
+        """Return the URL of the form that creates a document in a folder."""
+        return add_query("/new", folder=folder, **values)
+
+    def move(self, path: str, proposal: str = "") -> str:
+        """Return the URL of the form that moves or renames a document, in a proposal if one is named."""
+        return add_query(f"/move/{quote_path(path)}", proposal=proposal)
+
+    def remove(self, path: str, proposal: str = "") -> str:
+        """Return the URL of the form that removes a document, in a proposal if one is named."""
+        return add_query(f"/remove/{quote_path(path)}", proposal=proposal)
+
     def commit(self, commit: str) -> str:
         """Return the URL of a commit's changes."""
         return f"/commit/{quote(commit, safe='')}"

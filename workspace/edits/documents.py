@@ -32,6 +32,7 @@ from workspace.edits.content import (
 from workspace.edits.operation import DocumentOperation, Operation, Outcome, describe_new_anchors
 from workspace.edits.section_position import TOP_LEVEL, InvalidMove
 from workspace.edits.sections import RenameSection
+from workspace.errors import ConcurrentChange
 from workspace.frontmatter.editor import set_keys
 from workspace.links.offset_map import OffsetMap, match_rewritten_headings
 from workspace.markdown.inline import to_plain_text
@@ -89,12 +90,13 @@ class CreateDocument(Operation):
     """The creation of a document at `path`; without a path, its file name is derived from its title.
 
     A path without a suffix gets `.md`. `content` adds an introduction, and text to the skeleton's sections
-    with the same titles. Its other sections are added at the end.
+    with the same titles. Its other sections are added at the end. Without a type, the document has no
+    skeleton and no front matter.
     """
 
     name: ClassVar[str] = "create_document"
 
-    type: DocumentType
+    type: DocumentType | None
     title: str
     content: str = ""
     folder: str = ""
@@ -152,7 +154,8 @@ class CreateDocument(Operation):
         introduction, content_sections = _split_sections(
             strip_heading(content, plain_title, 1), is_nested=True
         )
-        skeleton = strip_heading(strip_blank_lines(self.type.structure), TITLE_PLACEHOLDER, 1)
+        structure = self.type.structure if self.type is not None else ""
+        skeleton = strip_heading(strip_blank_lines(structure), TITLE_PLACEHOLDER, 1)
         skeleton_introduction, skeleton_sections = _split_sections(skeleton)
         for content_section in content_sections:
             _check_level(content_section.heading)
@@ -188,8 +191,11 @@ class CreateDocument(Operation):
             field="initial_content",
         )
         heading = format_heading(1, title, find_free_address(None, title, set(body.addresses)), form)
+        text = f"{heading}\n" + (f"\n{body.text}\n" if body.text else "")
+        if self.type is None:
+            return text
         front_matter = set_keys("", {"type": self.type.name}, "\n")
-        return f"---\n{front_matter}---\n\n{heading}\n" + (f"\n{body.text}\n" if body.text else "")
+        return f"---\n{front_matter}---\n\n{text}"
 
 
 def _split_sections(text: str, *, is_nested: bool = False) -> tuple[str, list[_TextSection]]:
@@ -354,6 +360,25 @@ def _complete_suffix(path: str, suffix: str) -> str:
     if _SUFFIX.search(path):
         raise InvalidPath(path, "a document must be a .md or .markdown file")
     return check_path(path + suffix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveSeenDocument(MoveDocument):
+    """The move of a document by a caller who has read its title: the new title replaces only this title."""
+
+    seen_title: str
+
+    def _rename(self, document: Document, context: EditContext) -> _Rename | None:
+        """Return the document with the new title, and its edit. Raises ConcurrentChange for another title."""
+        if self.to_title is not None and document.title != self.seen_title:
+            raise ConcurrentChange(
+                "the title was changed since it was opened for editing",
+                fix="Compare both titles, and send the title that you want.",
+                theirs=document.title,
+                base=self.seen_title,
+                ours=self.to_title,
+            )
+        return MoveDocument._rename(self, document, context)
 
 
 _Rename = tuple["Document", "Edit"]

@@ -5,25 +5,28 @@ The text is read at a commit, and written to a proposal as an operation.
 
 from __future__ import annotations
 
-import re
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path, get_section
-from docyard.web.proposals.actions import render_refusal, submit_proposal
+from docyard.web.documents.page_write import (
+    NEW_PROPOSAL,
+    PageWrite,
+    check_may_write,
+    get_target_workspace,
+    list_target_proposals,
+    read_key,
+    submit_form,
+)
 from docyard.web.templates import mark_trusted
 from workspace.document.addresses import SectionNotFound, resolve_section
 from workspace.edits.text import RewriteText, read_editable_text
 from workspace.errors import ConcurrentChange, WorkspaceError
-from workspace.git.store import ReadOnly
 from workspace.proposals import events
-from workspace.proposals.actions.actions import PullRequestFailed
-from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
-from workspace.writing.idempotency import KeyedRequest, KeyReused, compute_call_digest
-from workspace.writing.plan import BatchMode, StepStatus
+from workspace.writing.idempotency import KeyReused
 from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
 
 if TYPE_CHECKING:
@@ -32,13 +35,9 @@ if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.workspace import Workspace
-    from workspace.writing.write import WriteResult
 
 
-_MAX_PROPOSALS = 20
 _MIN_ROWS, _MAX_ROWS = 9, 40  # the height of the text field
 
 
@@ -74,12 +73,6 @@ class EditForm(NamedTuple):
     is_draft: bool
 
 
-def check_may_write(request: PageRequest) -> None:
-    """Raise ReadOnly if documents cannot be edited."""
-    if not request.may_write or request.workspace.read_only:
-        raise ReadOnly("Serve without --read-only to enable editing.")
-
-
 def load_editable_text(snapshot: Snapshot, path: str, section: str) -> EditableText:
     """Return the editable text of a document or section.
 
@@ -91,73 +84,27 @@ def load_editable_text(snapshot: Snapshot, path: str, section: str) -> EditableT
     return EditableText(document, target, read_editable_text(document, target), snapshot.commit)
 
 
-def list_target_proposals(request: PageRequest, selected_id: str) -> list[Proposal]:
-    """Return the open proposals that may receive an edit: the selected one, and the caller's newest."""
-    author = request.actor.event_author
-    proposals = [proposal for proposal in request.proposals if proposal.is_open]
-    own_proposals = [
-        item for item in proposals if item.id != selected_id and item.content.author.is_same(author)
-    ]
-    return [item for item in proposals if item.id == selected_id] + own_proposals[:_MAX_PROPOSALS]
+def build_write(request: PageRequest, form: EditForm) -> PageWrite:
+    """Return the write of a form's text to a proposal.
 
-
-def get_edited_workspace(request: PageRequest, proposal: str) -> Workspace:
-    """Return the workspace of the branch to edit: a proposal's branch, or the served branch.
-
-    Raises ProposalNotFound, ProposalEnded.
-    """
-    return request.workspace.on_proposal(proposal) if proposal else request.workspace
-
-
-def write_edit(request: PageRequest, form: EditForm) -> str:
-    """Write a form's text to a proposal, and return its id; empty if a new proposal would change nothing.
-
-    A new proposal is created only if something is written to it. A form that is sent twice is written once.
-    Raises ConcurrentChange for a text that has changed since the form was opened, PullRequestFailed if only
-    the pull request failed, and the errors of writing and of `ProposalActions.propose`.
+    Raises InvalidEventText, UnknownCommit, and the errors of `load_editable_text`.
     """
     base_text = load_editable_text(_resolve_base(request, form), form.path, form.section)
     operation = RewriteText(
         file=form.path, slug=base_text.section_key or None, seen=base_text.text, text=form.text
     )
-    title = events.validate_title(form.title) if not form.proposal or form.title.strip() else ""
-    description = events.validate_text(form.description, "description", may_be_empty=True)
-    message = "\n\n".join(part for part in (title, description) if part) or None
-    fields = [form.path, form.section, form.text, form.base_commit, form.proposal, title, description]
-    idempotent_request = KeyedRequest(
-        form.idempotency_key, compute_call_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
+    # A new proposal is named by its author; a commit of an existing proposal may have no title.
+    title = events.validate_title(form.title) if not form.proposal else form.title
+    return PageWrite(
+        [operation],
+        form.proposal or NEW_PROPOSAL,
+        form.idempotency_key,
+        [form.path, form.section, form.text, form.base_commit, form.proposal, title, form.description],
+        base_commit=base_text.commit,
+        title=title,
+        description=form.description,
+        is_draft=form.is_draft,
     )
-    proposal_actions, actor = request.workspace.proposal_actions(), request.actor
-    if form.proposal:
-        proposal = proposal_actions.find(form.proposal)
-        branch = request.workspace.on_proposal(proposal.id)
-        result = branch.write(
-            [operation],
-            mode=BatchMode.ALL,
-            tool=actor.tool,
-            client=actor.client,
-            message=message,
-            base_commit=base_text.commit,
-            keyed_request=idempotent_request,
-            person=actor.person,
-        )
-        _raise_step_error(result)
-    else:
-        outcome = proposal_actions.propose(
-            [operation],
-            actor,
-            mode=BatchMode.ALL,
-            message=message,
-            base_commit=base_text.commit,
-            keyed_request=idempotent_request,
-        )
-        _raise_step_error(outcome.result)
-        if outcome.proposal is None:
-            return ""
-        proposal = outcome.proposal
-    if not form.is_draft and proposal.content.submitted_commit is None and proposal.is_open:
-        submit_proposal(proposal_actions, proposal.id, actor, f"{form.idempotency_key}-submit")
-    return proposal.id
 
 
 def _resolve_base(request: PageRequest, form: EditForm) -> Snapshot:
@@ -171,29 +118,20 @@ def _resolve_base(request: PageRequest, form: EditForm) -> Snapshot:
         ) from error
 
 
-def _raise_step_error(result: WriteResult) -> None:
-    """Raise the error of the failed operation, if there is one."""
-    for step in result.steps:
-        if step.status is StepStatus.FAILED and step.error is not None:
-            raise step.error
-
-
 MAX_FORM_CHARS = 1_000_000
 """The maximum length of a text that a form edits."""
-
-_IDEMPOTENCY_KEY = re.compile("[0-9a-f]{32}")
 
 
 def render_edit_page(request: PageRequest) -> Response:
     """Return the page with the form, or a redirect to the new address of a moved text.
 
-    Raises ReadOnly, and the errors of `load_editable_text` and `get_edited_workspace`.
+    Raises ReadOnly, and the errors of `load_editable_text` and `get_target_workspace`.
     """
     check_may_write(request)
     proposal = request.query.get("proposal", "").strip()
     try:
         editable_text = load_editable_text(
-            get_edited_workspace(request, proposal).snapshot(), get_path(request), get_section(request)
+            get_target_workspace(request, proposal).snapshot(), get_path(request), get_section(request)
         )
     except (DocumentNotFound, SectionNotFound) as error:
         url = find_redirect_url(request, error, "edit") if not proposal else None
@@ -216,7 +154,6 @@ def handle_edit_form(request: PageRequest) -> Response:
     """Return a redirect to the proposal, a preview, or the form with its problem."""
     check_may_write(request)
     fields = request.fields
-    key = fields.get("key", "")
     form = EditForm(
         get_path(request),
         get_section(request),
@@ -225,36 +162,32 @@ def handle_edit_form(request: PageRequest) -> Response:
         fields.get("proposal", "").strip(),
         fields.get("title", "").strip(),
         fields.get("description", "").strip(),
-        key if _IDEMPOTENCY_KEY.fullmatch(key) else secrets.token_hex(16),
+        read_key(request),
         fields.get("act") == "draft",
     )
     if fields.get("act") == "preview":
         return _render_form(
             request, _read_base_text(request, form), form, preview=_render_preview(request, form)
         )
-    try:
-        proposal = write_edit(request, form)
-    except ConcurrentChange as error:
-        return _render_conflict(request, form, error)
-    except PullRequestFailed as error:
-        return render_refusal(
-            request, request.workspace.proposal_actions().find(error.details["proposal"]), "submit", error
+
+    def render_problem(error: WorkspaceError, status: int) -> Response:
+        if isinstance(error, ConcurrentChange):
+            return _render_conflict(request, form, error)
+        new_form = (
+            form._replace(idempotency_key=secrets.token_hex(16)) if isinstance(error, KeyReused) else form
         )
-    except KeyReused:
-        new_form = form._replace(idempotency_key=secrets.token_hex(16))
-        problem = WorkspaceError(
-            "this form was already sent with another text",
-            fix="Look for the result in the proposals; send the form again to write this text, too.",
-        )
-        return _render_form(request, _read_base_text(request, form), new_form, problem=problem, status=409)
-    except WorkspaceError as error:
-        if has_committed():
-            raise
-        return _render_form(request, _read_base_text(request, form), form, problem=error, status=400)
-    if not proposal:
-        problem = WorkspaceError("the text is unchanged", fix="Change the text, then send the form again.")
-        return _render_form(request, _read_base_text(request, form), form, problem=problem, status=400)
-    return request.redirect(request.urls.proposal(proposal))
+        status = status if isinstance(error, KeyReused) else 400
+        return _render_form(request, _read_base_text(request, form), new_form, problem=error, status=status)
+
+    return submit_form(
+        request,
+        lambda: build_write(request, form),
+        get_url=lambda result: request.urls.proposal(result.proposal) if result.proposal else None,
+        render_problem=render_problem,
+        unchanged_error=WorkspaceError(
+            "the text is unchanged", fix="Change the text, then send the form again."
+        ),
+    )
 
 
 def _build_initial_form(request: PageRequest, editable_text: EditableText) -> EditForm:
@@ -279,7 +212,7 @@ def _read_base_text(request: PageRequest, form: EditForm) -> EditableText:
         return load_editable_text(base_snapshot, form.path, form.section)
     except WorkspaceError:
         return load_editable_text(
-            get_edited_workspace(request, form.proposal).snapshot(), form.path, form.section
+            get_target_workspace(request, form.proposal).snapshot(), form.path, form.section
         )
 
 
@@ -287,7 +220,7 @@ def _render_preview(request: PageRequest, form: EditForm) -> Markup:
     from workspace.document.document import Document
     from workspace.rendering.renderer import render_text
 
-    snapshot, text = get_edited_workspace(request, form.proposal).snapshot(), form.text
+    snapshot, text = get_target_workspace(request, form.proposal).snapshot(), form.text
     if not form.section:
         document = Document.parse(text.encode("utf-8", "replace"))
         text = document.text(document.front_matter_end, len(document.data))
@@ -299,7 +232,7 @@ def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChan
     """Return the form with all three texts; its new base is the current text."""
     try:
         current_text = load_editable_text(
-            get_edited_workspace(request, form.proposal).snapshot(), form.path, form.section
+            get_target_workspace(request, form.proposal).snapshot(), form.path, form.section
         )
     except WorkspaceError:  # the section was deleted
         current_text = None

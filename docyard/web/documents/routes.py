@@ -69,6 +69,36 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
 
         return handle_comment_form(request)
 
+    def get_create_form(request: PageRequest) -> Response:
+        from docyard.web.documents.document_forms import render_create_page
+
+        return render_create_page(request)
+
+    def post_create_form(request: PageRequest) -> Response:
+        from docyard.web.documents.document_forms import handle_create_form
+
+        return handle_create_form(request)
+
+    def get_move_form(request: PageRequest) -> Response:
+        from docyard.web.documents.document_forms import render_move_page
+
+        return render_move_page(request)
+
+    def post_move_form(request: PageRequest) -> Response:
+        from docyard.web.documents.document_forms import handle_move_form
+
+        return handle_move_form(request)
+
+    def get_remove_form(request: PageRequest) -> Response:
+        from docyard.web.documents.document_forms import render_remove_page
+
+        return render_remove_page(request)
+
+    def post_remove_form(request: PageRequest) -> Response:
+        from docyard.web.documents.document_forms import handle_remove_form
+
+        return handle_remove_form(request)
+
     handlers: dict[str, Handler] = {
         "/doc/{path:path}": get_document,
         "/raw/{path:path}": get_raw_file,
@@ -77,14 +107,26 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         "/commit/{id}": get_commit,
         "/diagram/{name}": get_frame,
         "/edit/{path:path}": get_edit_form,
+        "/new": get_create_form,
+        "/move/{path:path}": get_move_form,
+        "/remove/{path:path}": get_remove_form,
+    }
+    form_handlers: dict[str, Handler] = {
+        "/edit/{path:path}": post_edit_form,
+        "/new": post_create_form,
+        "/move/{path:path}": post_move_form,
+        "/remove/{path:path}": post_remove_form,
+        "/comments/{act}": post_comment_form,
     }
     return [
         *(
             Route(path, build_get_endpoint(site, handler), methods=["GET"])
             for path, handler in handlers.items()
         ),
-        Route("/edit/{path:path}", build_post_endpoint(site, post_edit_form), methods=["POST"]),
-        Route("/comments/{act}", build_post_endpoint(site, post_comment_form), methods=["POST"]),
+        *(
+            Route(path, build_post_endpoint(site, handler), methods=["POST"])
+            for path, handler in form_handlers.items()
+        ),
     ]
 
 

@@ -204,6 +204,7 @@ def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
         "branch": request.workspace.branch if request.ref is None else None,
         "commit": request.snapshot.commit,
         "has_commits": _has_commits(request),
+        "may_create": request.may_write and request.ref is None,
     }
 
 

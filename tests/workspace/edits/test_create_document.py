@@ -52,6 +52,14 @@ def test_created_document_has_the_skeleton_of_its_type(overlay: Overlay) -> None
     )
 
 
+def test_document_without_a_type_has_neither_skeleton_nor_front_matter(overlay: Overlay) -> None:
+    CreateDocument(type=None, title="Notes", content="Text.\n\n## More", path="notes").apply(
+        overlay, EDIT_CONTEXT
+    )
+    text = overlay.document("notes.md").data.decode()
+    assert text == "# Notes {#notes}\n\nText.\n\n## More {#more}\n"
+
+
 def test_content_fills_sections_and_adds_other_sections(overlay: Overlay) -> None:
     content = (
         "# Search API\n\nAn introduction.\n\n### steps\n\nOne by one.\n\n#### Deeper\n\nText.\n\n"
