@@ -72,6 +72,10 @@ class PageUrls(NamedTuple):
         """Return the URL of the form that removes a document, in a proposal if one is named."""
         return add_query(f"/remove/{quote_path(path)}", proposal=proposal)
 
+    def task_form(self) -> str:
+        """Return the URL of the form that completes and reopens tasks."""
+        return "/tasks"
+
     def commit(self, commit: str) -> str:
         """Return the URL of a commit's changes."""
         return f"/commit/{quote(commit, safe='')}"

@@ -253,6 +253,10 @@ class PageHeadings:
         aliases = tuple(name for name in names if name != section.key)
         return HeadingNames(section.key, aliases, section.title)
 
+    def get_document_line(self, line: int) -> int:
+        """Return the line in the document, counted from 1."""
+        return self._first_line + line + 1
+
     def is_hidden(self, line: int) -> bool:
         """Return True if a line contains only the anchors of the heading below it."""
         return self._first_line + line in self._anchor_lines
@@ -271,9 +275,14 @@ class PageContext:
     """
 
     def __init__(
-        self, link_renderer: LinkRenderer, headings: PageHeadings | None, *, marks_diagrams: bool = False
+        self,
+        link_renderer: LinkRenderer,
+        headings: PageHeadings | None,
+        *,
+        marks_diagrams: bool = False,
+        task_mark: str = "",
     ) -> None:
-        self._link_renderer, self._headings = link_renderer, headings
+        self._link_renderer, self._headings, self._task_mark = link_renderer, headings, task_mark
         self._formulas = FormulaConverter()
         self._is_in_link = False
         self.allows_ids, self.marks_diagrams = headings is not None, marks_diagrams
@@ -282,6 +291,12 @@ class PageContext:
     def find_heading_names(self, line: int) -> HeadingNames | None:
         """Return the names of the heading on a line; None if the heading has no names."""
         return self._headings.visit_heading(line) if self._headings else None
+
+    def format_task_id(self, line: int) -> str:
+        """Return the id of the box of the task on a line; empty without an id."""
+        if not self._task_mark or self._headings is None:
+            return ""
+        return f"{self._task_mark}-{self._headings.get_document_line(line)}"
 
     def is_hidden(self, line: int) -> bool:
         """Return True if a line contains only the anchors of the heading below it."""
@@ -362,10 +377,15 @@ class PageUrls(Protocol):
 
 
 class RenderOptions(NamedTuple):
-    """Optional features: formulas as MathML, and diagrams as `<pre class="mermaid">`."""
+    """Optional features: formulas as MathML, and diagrams as `<pre class="mermaid">`.
+
+    With `task_mark`, the box of a task has the id `MARK-LINE`; the lines of the document count from 1. The
+    mark must not occur in documents.
+    """
 
     math: bool = False
     mermaid: bool = False
+    task_mark: str = ""
 
 
 class RenderedHeading(NamedTuple):

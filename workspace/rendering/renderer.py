@@ -86,7 +86,9 @@ def _render(
     page = _parsed_pages.get((blob, features), lambda: _parse_page(text, features))
     headings = PageHeadings(document, link_settings.dialect)
     link_renderer = LinkRenderer(PageFileTree(snapshot, document), path, urls, document, is_page=True)
-    context = PageContext(link_renderer, headings, marks_diagrams=options.mermaid)
+    context = PageContext(
+        link_renderer, headings, marks_diagrams=options.mermaid, task_mark=options.task_mark
+    )
     html, shows_source = _write_page(page, text, context)
     is_cut = end < len(document.data) or (page is not None and page.is_cut)
     notes = []

@@ -10,4 +10,5 @@ lookup.py          the document and section that a URL names
 page_write.py      the write of a form: to the served branch or to a proposal
 routes.py          the routes of these pages, and raw files
 sidebar.py         the context of a document: its last change, backlinks and proposals
+task_boxes.py      the boxes of tasks as buttons, and their form
 """

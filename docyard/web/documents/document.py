@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from docyard.web.documents.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path
+from docyard.web.documents.task_boxes import TASK_MARK, build_task_form, replace_boxes
 from docyard.web.live import format_unfinished_version
 from docyard.web.proposals.view import STATE_TAGS, create_idempotency_key
 from docyard.web.templates import mark_trusted
@@ -73,21 +74,32 @@ class SectionLinks(NamedTuple):
         return f'<span class="beside">{" ".join(links)}</span>' if links else ""
 
 
-_cached_pages: LRUCache[tuple[RenderedDocument, SectionLinks], RenderedPage] = LRUCache(
+_cached_pages: LRUCache[tuple[RenderedDocument, SectionLinks, bytes | None], RenderedPage] = LRUCache(
     _MAX_CACHED_CHARS, lambda value: len(value.body) + 1_000
 )
 
 
-def add_page_links(rendered_document: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
-    """Return a rendered document with links next to its headings."""
+def add_page_links(
+    rendered_document: RenderedDocument, section_links: SectionLinks, document: Document | None = None
+) -> RenderedPage:
+    """Return a rendered document with links next to its headings.
+
+    With `document`, the boxes of its tasks are buttons.
+    """
+    data = document.data if document is not None else None
     return _cached_pages.get(
-        (rendered_document, section_links), lambda: _add_links(rendered_document, section_links)
+        (rendered_document, section_links, data),
+        lambda: _add_links(rendered_document, section_links, document),
     )
 
 
-def _add_links(rendered_document: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
+def _add_links(
+    rendered_document: RenderedDocument, section_links: SectionLinks, document: Document | None
+) -> RenderedPage:
     sections = {entry.id for entry in rendered_document.outline}
     title, text = None, rendered_document.html
+    if document is not None:
+        text = replace_boxes(text, document)
     if match := _TITLE.match(text):
         title, text = mark_trusted(match[1]), text[match.end() :]
 
@@ -132,9 +144,15 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
     from workspace.rendering.links import RenderOptions
     from workspace.rendering.renderer import render
 
-    options = RenderOptions(math=request.site.math, mermaid=request.site.mermaid is not None)
-    rendered_document = render(request.snapshot, path, urls=request.urls, options=options)
     proposal = find_shown_proposal(request)
+    has_boxes = len(document.data) <= _MAX_COUNTED_BYTES and bool(document.all_tasks)
+    task_form = build_task_form(request, proposal=proposal or "") if has_boxes else None
+    options = RenderOptions(
+        math=request.site.math,
+        mermaid=request.site.mermaid is not None,
+        task_mark=TASK_MARK if task_form else "",
+    )
+    rendered_document = render(request.snapshot, path, urls=request.urls, options=options)
     may_edit = request.may_write and (request.ref is None or proposal is not None)
     last_change = context.find_last_change(request, path)
     section_links = SectionLinks(path, request.ref, last_change.has_history, may_edit, proposal or "")
@@ -149,7 +167,8 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         "document.html",
         document=document,
         crumbs=build_crumbs(path),
-        rendered_page=add_page_links(rendered_document, section_links),
+        rendered_page=add_page_links(rendered_document, section_links, document if task_form else None),
+        task_form=task_form,
         section_links=section_links,
         rendered_document=rendered_document,
         outline=[entry for entry in rendered_document.outline if entry.id != PREAMBLE],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
+from docyard.web.documents.task_boxes import build_task_form
 from tools.read_context import list_paths, normalize_folder
 from workspace.document.addresses import read_fragment
 from workspace.task_graph import TaskState, select_tasks
@@ -97,7 +99,16 @@ def render_tasks_page(request: PageRequest) -> Response:
     state = query.get("state") if is_list and query.get("state") in set(TaskState) else None
     listed_tasks = tasks_by_state[TaskState(state)] if state else tasks
     filters = {"owner": owner, "path": folder or None}
+    shown_state = state if is_list else None
+    return_query = urlencode(
+        {
+            name: value
+            for name, value in {"view": "list" if is_list else None, "state": shown_state, **filters}.items()
+            if value
+        }
+    )
     values: dict[str, Any] = {
+        "task_form": build_task_form(request, return_query=return_query),
         "filters": filters,
         "labels": {state.value: label for state, label in STATE_LABELS.items()},
         "total": len(tasks),

@@ -113,6 +113,10 @@ class RenderContext(Protocol):
         """Return the names of the heading on a line; None if it has no names."""
         ...
 
+    def format_task_id(self, line: int) -> str:
+        """Return the id of the box of the task on a line; empty without an id."""
+        ...
+
     def is_hidden(self, line: int) -> bool:
         """Return True if the block that begins on a line is not shown."""
         ...
@@ -209,10 +213,11 @@ def add_render_rules(parser: MarkdownIt) -> None:
         add(name, rule)
 
 
-def write_checkbox(*, is_done: bool) -> str:
+def write_checkbox(*, is_done: bool, id: str = "") -> str:
     """Return a task's box as HTML, with a label for screen readers."""
     checked, label = (' checked=""', "Done") if is_done else ("", "To do")
-    return f'<input type="checkbox" disabled=""{checked} aria-label="{label}">'
+    id_attribute = f' id="{escape(id)}"' if id else ""
+    return f'<input type="checkbox" disabled=""{checked}{id_attribute} aria-label="{label}">'
 
 
 def _write_heading_open(call: _RuleCall) -> str:
@@ -241,7 +246,10 @@ def _write_blockquote_open(call: _RuleCall) -> str:
 
 def _write_list_item_open(call: _RuleCall) -> str:
     start_tag, is_done = call.render_default(), call.token.meta.get("done")
-    return start_tag if is_done is None else f"{start_tag}{write_checkbox(is_done=is_done)} "
+    if is_done is None:
+        return start_tag
+    id = call.context.format_task_id(call.token.map[0]) if call.token.map else ""
+    return f"{start_tag}{write_checkbox(is_done=is_done, id=id)} "
 
 
 def _write_fence(call: _RuleCall) -> str:
