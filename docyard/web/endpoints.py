@@ -14,7 +14,7 @@ from anyio.lowlevel import RunVar
 from starlette.responses import PlainTextResponse, Response
 
 from docyard.web.errors import render_error_page
-from docyard.web.forms import FormRefused, read_fields
+from docyard.web.forms import FormRefused, read_fields, read_form
 from docyard.web.page_request import PageRequest
 from workspace.branch import RepositoryMissing
 from workspace.errors import WorkspaceError
@@ -48,13 +48,18 @@ def build_get_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
     return endpoint
 
 
-def build_post_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
+def build_post_endpoint(
+    site: Site, handle: Handler, *, accepts_files: bool = False
+) -> Callable[[Request], Any]:
     """Return an endpoint for POST requests, which completes even if the client disconnects."""
 
     async def endpoint(request: Request) -> Response:
         page_request = PageRequest(site, request.state.caller, request.path_params, request.query_params)
         try:
-            page_request.fields = await read_fields(request)
+            if accepts_files:
+                page_request.fields, page_request.files = await read_form(request)
+            else:
+                page_request.fields = await read_fields(request)
             if not page_request.may_write:
                 raise FormRefused("this server is read-only", fix="Serve without --read-only.")
         except FormRefused as error:

@@ -16,6 +16,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
+    from docyard.web.forms import UploadedFile
     from docyard.web.site import Site
     from index.service import SearchIndex
     from workspace.proposals.actions.repository import Actor
@@ -37,7 +38,7 @@ class ListSlice(NamedTuple, Generic[T]):
 
 @dataclass
 class PageRequest:
-    """A request: the parameters of its path, its query, and the fields of its form.
+    """A request: the parameters of its path, its query, and the fields and files of its form.
 
     The index and the workspace stay the same during a request. `page` and `redirect` build responses.
     `known_etags` has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2).
@@ -48,6 +49,7 @@ class PageRequest:
     path_params: Mapping[str, str]
     query: Mapping[str, str]
     fields: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, UploadedFile] = field(default_factory=dict)
     known_etags: str = ""
 
     @cached_property

@@ -3,6 +3,7 @@
 content.py            check the content and the titles of a call, and add anchors to its headings
 documents.py          create, move and remove documents
 edit_operations.py    the operations of the tool `edit_document`, in the order of a client's list
+images.py             add an image
 metadata.py           set keys and tags of front matter
 moved_definitions.py  link and footnote definitions of moved text
 operation.py          the base classes of operations, and their outcome

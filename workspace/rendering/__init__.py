@@ -1,5 +1,6 @@
 """Rendering: untrusted Markdown as HTML that is safe to show.
 
+images.py     formats and sizes of images
 links.py      links, images and headings of a page
 raw.py        files as a browser may display or save them
 renderer.py   documents, sections and short texts as safe HTML

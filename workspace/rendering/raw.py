@@ -1,4 +1,7 @@
-"""Raw files: the formats that a browser may display, and those that it may only save."""
+"""Raw files: the formats that a browser may display, and those that it may only save.
+
+The response forbids browsers to detect the type.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from workspace.errors import LimitExceeded
+from workspace.rendering.images import detect_image_type
 from workspace.texts.text_file import is_binary
 
 if TYPE_CHECKING:
@@ -16,14 +20,6 @@ if TYPE_CHECKING:
 
 MAX_RAW_BYTES = 50_000_000
 
-# The formats by their first bytes, not by the file name; the response forbids browsers to detect the type.
-_IMAGE_TYPES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-_AVIF_BRANDS = (b"avif", b"avis")
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 # An SVG may have styles only: no script runs, nothing is loaded, and it has no origin.
 _SVG_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
@@ -63,7 +59,7 @@ def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
 
 
 def _choose_headers(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]]:
-    image_type = _detect_image_type(data)
+    image_type = detect_image_type(data)
     if image_type:
         return image_type, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
     if path.lower().endswith(".svg") and b"<svg" in data[:_SVG_SAMPLE_BYTES].lower():
@@ -74,14 +70,3 @@ def _choose_headers(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]
     name = PurePosixPath(path).name.encode("utf-8", "replace").decode()
     # RFC 6266 §4.3: characters of the name that are not ASCII are percent-encoded.
     return "application/octet-stream", f"attachment; filename*=UTF-8''{quote(name, safe='')}", headers
-
-
-def _detect_image_type(data: bytes) -> str | None:
-    for signature, content_type in _IMAGE_TYPES:
-        if data.startswith(signature):
-            return content_type
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return "image/webp"
-    if data[4:8] == b"ftyp" and data[8:12] in _AVIF_BRANDS:
-        return "image/avif"
-    return None

@@ -43,6 +43,7 @@ class Overlay:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._documents: dict[str, Document | _UnparsedDocument | None] = {}
+        self._files: dict[str, bytes] = {}  # new files that are not documents
         self._new_paths: dict[str, str] = {}
         # The last document read from the snapshot, which is often read again.
         self._last_document: Document | None = None
@@ -88,6 +89,7 @@ class Overlay:
         """Return a copy of the overlay, so that a failed operation does not change this one."""
         overlay = Overlay(self.snapshot)
         overlay._documents = dict(self._documents)
+        overlay._files = dict(self._files)
         overlay._new_paths = dict(self._new_paths)
         return overlay
 
@@ -154,6 +156,18 @@ class Overlay:
         self.check_path_is_free(document.path)
         self.put(document)
 
+    def create_file(self, path: str, data: bytes) -> None:
+        """Put a new file that is not a document at an unused path. Raises PathExists, InvalidPath.
+
+        It may be in the folders in which files may be read: not in a hidden or an excluded folder.
+        """
+        config = self.snapshot.config
+        if config.is_document(path) or not config.is_readable(path):
+            location = f"under '{config.root}', " if config.root else ""
+            raise InvalidPath(path, f"a file must be {location}in a folder that is not excluded or hidden")
+        self._check_path_is_unused(path)
+        self._files[path] = data
+
     def remove(self, path: str) -> None:
         """Remove a document of any size. Raises DocumentNotFound, LfsTextMissing."""
         if path in self._documents:
@@ -181,8 +195,8 @@ class Overlay:
         return moved_document
 
     def changes(self) -> Mapping[str, bytes | None]:
-        """Return the new bytes of each document that differs from the snapshot; None if it was removed."""
-        changed_bytes: dict[str, bytes | None] = {}
+        """Return the new bytes of each file that differs from the snapshot; None if it was removed."""
+        changed_bytes: dict[str, bytes | None] = dict(self._files)
         for path, document in self._documents.items():
             entry = self.snapshot.entry(path)
             if document is None:
@@ -201,8 +215,13 @@ class Overlay:
                 path,
                 f"documents are .md or .markdown files{location}, in folders that are not excluded or hidden",
             )
-        if self._documents.get(path) is not None or (
-            path not in self._documents and self.snapshot.entry(path)
+        self._check_path_is_unused(path)
+
+    def _check_path_is_unused(self, path: str) -> None:
+        if (
+            path in self._files
+            or self._documents.get(path) is not None
+            or (path not in self._documents and self.snapshot.entry(path))
         ):
             raise PathExists(
                 f"'{path}' already exists",
@@ -211,7 +230,8 @@ class Overlay:
                 path=path,
             )
         check_new_path(path)
-        if any(other.startswith(path + "/") and self._documents[other] for other in self._documents):
+        paths = [*(other for other, document in self._documents.items() if document), *self._files]
+        if any(other.startswith(path + "/") for other in paths):
             raise PathExists(f"'{path}' is a folder", fix="Choose another name or folder.", path=path)
         self._check_folders(path)
 
@@ -224,7 +244,7 @@ class Overlay:
         for depth, name in enumerate(parts):
             folder = "/".join(parts[:depth])
             entry = self.snapshot.entry(folder) if folder else None
-            if (entry and not entry.is_tree) or self._documents.get(folder):
+            if (entry and not entry.is_tree) or self._documents.get(folder) or folder in self._files:
                 raise PathExists(
                     f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
                 )
@@ -251,6 +271,9 @@ class Overlay:
         entry = self.snapshot.entry(folder) if folder else None
         tree = entry.id if entry else (None if folder else self.snapshot.tree)
         names = {other.name for other in self.snapshot.git.tree(tree)} if tree else set()
+        names |= {
+            path.removeprefix(prefix).partition("/")[0] for path in self._files if path.startswith(prefix)
+        }
         for path, document in self._documents.items():
             if path.startswith(prefix):
                 name, _, path_below = path.removeprefix(prefix).partition("/")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
+from docyard.web.documents.images import ImageTarget, add_image, list_image_folders
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path, get_section
 from docyard.web.documents.page_write import (
     NEW_PROPOSAL,
@@ -20,11 +21,15 @@ from docyard.web.documents.page_write import (
     read_key,
     submit_form,
 )
+from docyard.web.errors import get_status
 from docyard.web.templates import mark_trusted
 from workspace.document.addresses import SectionNotFound, resolve_section
+from workspace.edits.images import MAX_IMAGE_BYTES
 from workspace.edits.text import RewriteText, read_editable_text
 from workspace.errors import ConcurrentChange, WorkspaceError
 from workspace.proposals import events
+from workspace.proposals.events import MAX_TITLE_CHARACTERS
+from workspace.publishing.after_commit import has_committed
 from workspace.snapshot.snapshot import DocumentNotFound
 from workspace.writing.idempotency import KeyReused
 from workspace.writing.read_before_write import UnknownCommit, resolve_base_commit
@@ -165,6 +170,8 @@ def handle_edit_form(request: PageRequest) -> Response:
         read_key(request),
         fields.get("act") == "draft",
     )
+    if fields.get("act") == "upload":
+        return _upload_image(request, form)
     if fields.get("act") == "preview":
         return _render_form(
             request, _read_base_text(request, form), form, preview=_render_preview(request, form)
@@ -187,6 +194,25 @@ def handle_edit_form(request: PageRequest) -> Response:
         unchanged_error=WorkspaceError(
             "the text is unchanged", fix="Change the text, then send the form again."
         ),
+    )
+
+
+def _upload_image(request: PageRequest, form: EditForm) -> Response:
+    """Commit the image of a form, and return the form with a link to it; else the form with its problem."""
+    base_text = _read_base_text(request, form)
+    title = form.title or f"Edit {base_text.document.title}"[:MAX_TITLE_CHARACTERS]
+    try:
+        target = ImageTarget(form.path, form.text, form.proposal, form.idempotency_key, title)
+        image = add_image(request, target)
+    except WorkspaceError as error:
+        if has_committed():
+            raise
+        return _render_form(request, base_text, form, problem=error, status=get_status(error))
+    return _render_form(
+        request,
+        base_text,
+        form._replace(text=image.text, proposal=image.proposal),
+        added_image=image.path,
     )
 
 
@@ -224,7 +250,8 @@ def _render_preview(request: PageRequest, form: EditForm) -> Markup:
     if not form.section:
         document = Document.parse(text.encode("utf-8", "replace"))
         text = document.text(document.front_matter_end, len(document.data))
-    html = render_text(text, urls=request.urls, snapshot=snapshot, base_path=form.path, breaks=False)
+    urls = request.urls.at(form.proposal or None)  # which may have images that the served branch lacks
+    html = render_text(text, urls=urls, snapshot=snapshot, base_path=form.path, breaks=False)
     return mark_trusted(html)
 
 
@@ -265,6 +292,7 @@ def _render_form(
     conflicting_text: str | None = None,
     base_text: str | None = None,
     is_form_hidden: bool = False,
+    added_image: str = "",
     status: int = 200,
 ) -> Response:
     return request.page(
@@ -279,6 +307,10 @@ def _render_form(
         conflicting_text=conflicting_text,
         base_text=base_text,
         is_form_hidden=is_form_hidden,
+        added_image=added_image,
+        image_folders=list_image_folders(request.workspace.snapshot(), editable_text.document.path),
+        selected_folder=request.fields.get("image_folder"),
+        max_image_bytes=MAX_IMAGE_BYTES,
         rows=_estimate_row_count(form.text),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
@@ -20,6 +21,7 @@ from workspace.git.store import ReadOnly
 from workspace.policy.protection import Protected
 from workspace.proposals import events
 from workspace.proposals.actions.actions import PullRequestFailed
+from workspace.proposals.proposal import ProposalNotFound
 from workspace.publishing.after_commit import has_committed
 from workspace.writing.idempotency import KeyedRequest, KeyReused, compute_call_digest
 from workspace.writing.plan import BatchMode, StepStatus
@@ -109,7 +111,12 @@ def list_target_proposals(request: PageRequest, selected_id: str) -> list[Propos
     own_proposals = [
         item for item in proposals if item.id != selected_id and item.content.author.is_same(author)
     ]
-    return [item for item in proposals if item.id == selected_id] + own_proposals[:_MAX_TARGET_PROPOSALS]
+    selected_proposals = [item for item in proposals if item.id == selected_id]
+    if selected_id and not selected_proposals:  # this request may have opened it
+        with suppress(ProposalNotFound):
+            proposal = request.workspace.proposal_actions().find(selected_id)
+            selected_proposals = [proposal] if proposal.is_open else []
+    return selected_proposals + own_proposals[:_MAX_TARGET_PROPOSALS]
 
 
 def write_page(request: PageRequest, write: PageWrite) -> PageWriteResult:

@@ -112,7 +112,6 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         "/remove/{path:path}": get_remove_form,
     }
     form_handlers: dict[str, Handler] = {
-        "/edit/{path:path}": post_edit_form,
         "/new": post_create_form,
         "/move/{path:path}": post_move_form,
         "/remove/{path:path}": post_remove_form,
@@ -126,6 +125,11 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         *(
             Route(path, build_post_endpoint(site, handler), methods=["POST"])
             for path, handler in form_handlers.items()
+        ),
+        Route(
+            "/edit/{path:path}",
+            build_post_endpoint(site, post_edit_form, accepts_files=True),
+            methods=["POST"],
         ),
     ]
 

@@ -112,6 +112,9 @@ def test_form_of_another_session_changes_nothing(server: PageServer, repo: Repo)
         text_response = server.client.post(url, content=urlencode({"csrf": CSRF}), headers=text_headers)
         assert text_response.status_code == 403
         file_response = server.client.post(url, data={"csrf": CSRF}, files={"file": b"x"})
+        # Only the form that edits a document may have a file; this document does not exist.
+        assert file_response.status_code == (404 if url == "/edit/x" else 403)
+        file_response = server.client.post(url, data={"csrf": "another"}, files={"file": b"x"})
         assert file_response.status_code == 403
         large_response = server.client.post(url, data={"csrf": CSRF, "text": "x" * 2_000_001})
         assert large_response.status_code == 403
