@@ -18,7 +18,7 @@ from docyard.export.contents import ExportedDocument, ExportedFolder, FileNames
 from docyard.export.files import read_exported_file
 from docyard.export.language_model import summarize_document, write_head, write_list, write_text
 from docyard.web.documents.document import SectionLinks, add_page_links
-from docyard.web.library.library import build_sort_key
+from docyard.web.library.folders import build_sort_key
 from docyard.web.templates import STATIC_FOLDER, get_template, mark_trusted
 from docyard.web.urls import quote_fragment, quote_path
 from workspace.errors import WorkspaceError

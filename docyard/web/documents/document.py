@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from docyard.web.documents.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path
 from docyard.web.documents.task_boxes import TASK_MARK, build_task_form, replace_boxes
+from docyard.web.library.navigation import build_tree
 from docyard.web.live import format_unfinished_version
 from docyard.web.proposals.view import STATE_TAGS, create_idempotency_key
 from docyard.web.templates import mark_trusted
@@ -167,6 +168,7 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         "document.html",
         document=document,
         crumbs=build_crumbs(path),
+        tree=build_tree(request.snapshot, path.rpartition("/")[0], path),
         rendered_page=add_page_links(rendered_document, section_links, document if task_form else None),
         task_form=task_form,
         section_links=section_links,

@@ -1,6 +1,8 @@
 """The pages of a workspace: folders of documents, and search.
 
-library.py    the library: folders, their documents, and open tasks
-search.py     the search page
-snippets.py   snippets with the words of the query highlighted
+folders.py      the folders of a snapshot
+library.py      the library: folders, their documents, and open tasks
+navigation.py   the tree of folders and documents next to a page
+search.py       the search page
+snippets.py     snippets with the words of the query highlighted
 """
