@@ -26,8 +26,8 @@ def test_review_from_search_to_merge_succeeds(
 
     # Find a document.
     ana_page.goto("/")
-    ana_page.get_by_role("searchbox").fill("request that fails is tried again backoff")
-    ana_page.get_by_role("searchbox").press("Enter")
+    ana_page.get_by_role("combobox", name="Search").fill("request that fails is tried again backoff")
+    ana_page.get_by_role("combobox", name="Search").press("Enter")
     ana_page.get_by_role("link", name="Backoff", exact=True).click()
     expect(ana_page.get_by_role("heading", level=1)).to_have_text(re.compile("Retries"))
     expect(ana_page.locator("#backoff")).to_be_in_viewport()

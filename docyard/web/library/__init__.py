@@ -5,4 +5,5 @@ library.py      the library: folders, their documents, and open tasks
 navigation.py   the tree of folders and documents next to a page
 search.py       the search page
 snippets.py     snippets with the words of the query highlighted
+suggestions.py  the suggestions while a query is typed
 """

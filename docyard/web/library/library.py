@@ -11,6 +11,7 @@ from docyard.web.endpoints import build_get_endpoint
 from docyard.web.library.folders import Folder, build_sort_key, list_folder
 from docyard.web.library.navigation import build_tree
 from docyard.web.library.search import render_search
+from docyard.web.library.suggestions import render_suggestions
 from docyard.web.live import build_events_endpoint
 from docyard.web.urls import add_query
 from workspace.errors import WorkspaceError
@@ -221,5 +222,6 @@ def build_library_routes(site: Site) -> list[BaseRoute]:
         Route("/", build_get_endpoint(site, render_library)),
         Route("/folder/{path:path}", build_get_endpoint(site, render_library)),
         Route("/search", build_get_endpoint(site, render_search)),
+        Route("/suggest", build_get_endpoint(site, render_suggestions)),
         Route("/events", build_events_endpoint(site)),
     ]

@@ -86,7 +86,7 @@ def render_search(request: PageRequest) -> Response:
         filters=filters,
         is_filtered=bool(path or selected_filters),
         search_page=page,
-        results=_build_results(page) if page else (),
+        results=build_results(page) if page else (),
         error=error,
         suggestions=_suggest_from_hint(request, fields, page.hint)
         if page and page.hint
@@ -125,7 +125,8 @@ def _build_filters(request: PageRequest) -> list[SearchFilter]:
     ]
 
 
-def _build_results(page: SearchPage) -> list[SearchResult]:
+def build_results(page: SearchPage) -> list[SearchResult]:
+    """Return the hits of a page of a search, as a page shows them."""
     from index.matches import Matcher
 
     matcher = Matcher(page.terms)
