@@ -8,6 +8,7 @@ endpoints.py     endpoints that answer a request in a worker thread
 errors.py        the page of an error
 forms.py         the fields of a form
 headers.py       security headers of every response
+home.py          the home page
 library/         the pages of a workspace
 live.py          server-sent events for open pages
 not_found.py     the page for an unknown URL

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
+HOME_PATH, LIBRARY_PATH = "/", "/library"
+
 
 def quote_path(path: str) -> str:
     """Return a path of the repository, percent-encoded for a URL."""
@@ -32,9 +34,13 @@ class PageUrls(NamedTuple):
 
     ref: str | None = None
 
+    def home(self) -> str:
+        """Return the URL of the home page, which shows the tip of the served branch."""
+        return HOME_PATH
+
     def library(self) -> str:
         """Return the URL of the top folder."""
-        return add_query("/", ref=self.ref)
+        return add_query(LIBRARY_PATH, ref=self.ref)
 
     def folder(self, path: str) -> str:
         """Return the URL of a folder of documents; the empty path is the top folder."""

@@ -11,7 +11,8 @@ def build_page_paths(sample_site: SampleSite) -> dict[str, str]:
         f"/proposals/{sample_site.proposal_ids[name]}" for name in ("retries", "limits")
     )
     return {
-        "library": "/",
+        "home": "/",
+        "library": "/library",
         "folder": "/folder/product",
         "document": "/doc/api/tracking.md",
         "document-image": "/doc/product/vision.md#how-we-know-that-it-works",

@@ -153,7 +153,7 @@ def _build_return_url(request: PageRequest, path: str, slug: str, target: str) -
     """Return the URL of the form's page: the tasks with their filters, the home page, or the document."""
     query = request.fields.get("return")
     if query == "home":
-        return "/"
+        return request.urls.home()
     if query is not None or not path:
         pairs = parse_qsl((query or "")[:2_000])
         return request.urls.at(None).tasks(**{name: value for name, value in pairs if name.isidentifier()})

@@ -13,7 +13,7 @@ from docyard.web.library.navigation import build_tree
 from docyard.web.library.search import render_search
 from docyard.web.library.suggestions import render_suggestions
 from docyard.web.live import build_events_endpoint
-from docyard.web.urls import add_query
+from docyard.web.urls import LIBRARY_PATH, add_query
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.paths import check_path
@@ -219,7 +219,7 @@ def _read_facets(snapshot: Snapshot, path: str, summary: DocumentSummary) -> tup
 def build_library_routes(site: Site) -> list[BaseRoute]:
     """Return the routes of the library, of search, and of the events of open pages."""
     return [
-        Route("/", build_get_endpoint(site, render_library)),
+        Route(LIBRARY_PATH, build_get_endpoint(site, render_library)),
         Route("/folder/{path:path}", build_get_endpoint(site, render_library)),
         Route("/search", build_get_endpoint(site, render_search)),
         Route("/suggest", build_get_endpoint(site, render_suggestions)),

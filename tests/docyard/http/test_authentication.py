@@ -104,7 +104,7 @@ def test_printed_url_starts_a_session(token_app: RunningApp) -> None:
     assert "Secure" not in cookie
     assert "Domain" not in cookie
     assert token_app.token not in cookie
-    assert "Guide" in browser.get("/", headers=HTML_HEADERS).text
+    assert "Guide" in browser.get("/library", headers=HTML_HEADERS).text
 
 
 def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:

@@ -25,7 +25,8 @@ from workspace.errors import WorkspaceError
 MAX_THREADS = 8  # for GET requests
 FILES = {"README.md": "# Example\n\nText.\n\n- [ ] Task\n", "guides/setup.md": "# Setup\n\nSteps.\n"}
 PAGE_URLS = {
-    "library": "/",
+    "home": "/",
+    "library": "/library",
     "folder": "/folder/guides",
     "open": "/?tasks=open",
     "search": "/search",
@@ -86,7 +87,8 @@ def _check_html(html: str) -> None:
     for kind in ("input", "select", "textarea"):
         for field in page.find_all(kind):
             is_inside_label = re.search(rf"<label[^>]*>(?:(?!</label>).)*<{kind}", html, re.DOTALL)
-            assert field.get("type") == "hidden" or field.get("id") in labelled_ids or is_inside_label, field
+            has_label = field.get("id") in labelled_ids or is_inside_label or field.get("aria-label")
+            assert field.get("type") == "hidden" or has_label, field
     # The content policy blocks inline scripts and styles, and pages need none.
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
     assert not [element for _, element in page.elements if "style" in element]

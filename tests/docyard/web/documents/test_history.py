@@ -84,7 +84,7 @@ def test_deleted_document_has_a_history(pages: DocumentPages) -> None:
 
 def test_page_at_a_ref_links_to_the_current_document(pages: DocumentPages) -> None:
     assert 'href="/doc/count.md">Back to the current state' in pages.get("/doc/count.md?ref=HEAD~3")
-    assert 'href="/">Back to the current state' in pages.get("/doc/specs/twice.md?ref=HEAD~1")
+    assert 'href="/library">Back to the current state' in pages.get("/doc/specs/twice.md?ref=HEAD~1")
 
 
 def test_commit_page_shows_message_and_trailers(pages: DocumentPages) -> None:

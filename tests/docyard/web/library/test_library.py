@@ -43,7 +43,7 @@ def server(repo: Repo) -> Iterator[PageServer]:
 
 
 def test_library_lists_folders_with_counts_and_titles(server: PageServer, repo: Repo) -> None:
-    page = server.get("/")
+    page = server.get("/library")
     assert 'href="/folder/guides">guides</a> <span class="quiet small">2 documents' in page
     assert 'href="/folder/many">many</a> <span class="quiet small">205 documents' in page
     assert 'href="/doc/README.md">The handbook</a>' in page
@@ -59,7 +59,7 @@ def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
         tmp_path / "r", {**files, "z.md": "# Last\n", "a/b/c/deep.md": "# Deep\n", "b/x.md": "# X\n"}
     )
     with serve_pages(repo.path) as server:
-        page = server.get("/")
+        page = server.get("/library")
         expected_order = [
             ">Last<",
             '/folder/a">a<',
@@ -75,25 +75,25 @@ def test_small_workspace_is_listed_completely(tmp_path: Path) -> None:
         assert '/folder/a/b/c">b/c<' in subfolder_page
         assert "next" not in subfolder_page
         repo.commit({f"many/{number}.md": "# M\n" for number in range(60)}, "Many")
-        assert ">Deep<" not in server.get("/")
+        assert ">Deep<" not in server.get("/library")
 
 
 def test_task_progress_is_shown_as_bar_and_text(server: PageServer) -> None:
-    page = server.get("/")
+    page = server.get("/library")
     assert '<progress value="1" max="3" aria-label="Tasks done"></progress>' in page
     assert "1 of 3 tasks" in page
     assert "2 of 2 tasks" in page
 
 
 def test_tags_beyond_limit_are_counted(server: PageServer) -> None:
-    page = server.get("/")
+    page = server.get("/library")
     assert all(f'<span class="tag">{tag}</span>' in page for tag in ("spec", "a", "d"))
     assert '<span class="tag">e</span>' not in page
     assert "and 2 more" in page
 
 
 def test_unreadable_document_is_listed_with_its_reason(server: PageServer) -> None:
-    assert "is a pointer of Git LFS" in server.get("/")
+    assert "is a pointer of Git LFS" in server.get("/library")
 
 
 def test_title_is_escaped(server: PageServer) -> None:
@@ -167,7 +167,7 @@ def test_missing_or_invalid_folder_is_an_error_that_suggests_a_similar_one(
 
 
 def test_last_change_has_author_and_commit(repo: Repo, server: PageServer) -> None:
-    page = server.get("/")
+    page = server.get("/library")
     assert '<span class="by">Ada</span>' in page
     last_changes = LastChanges().get(server.workspace.snapshot())
     assert last_changes["many/000.md"] == repo.head()
@@ -199,26 +199,26 @@ def test_commit_with_extreme_time_is_shown(tmp_path: Path, time: int) -> None:
     id = repo.git("hash-object", "-t", "commit", "-w", "--literally", "commit").strip()
     repo.git("update-ref", "refs/heads/main", id)
     with serve_pages(repo.path) as server:
-        for url in ("/", "/doc/late.md", "/history/late.md", "/blame/late.md", "/commit/HEAD"):
+        for url in ("/", "/library", "/doc/late.md", "/history/late.md", "/blame/late.md", "/commit/HEAD"):
             assert ("1 Jan 1970" if time == 0 else "31 Dec 9999") in server.get(url)
 
 
 def test_empty_repository_shows_first_steps(tmp_path: Path) -> None:
     with serve_pages(create_empty_repository(tmp_path / "new").path) as server:
-        page = server.get("/")
+        page = server.get("/library")
         assert "There is no document yet" in page
         assert "git commit" in page
 
 
 def test_repository_without_documents_shows_first_steps(tmp_path: Path) -> None:
     with serve_pages(create_repository(tmp_path / "new", {"a.txt": "text"}).path) as server:
-        assert "There is no document yet" in server.get("/")
+        assert "There is no document yet" in server.get("/library")
 
 
 def test_document_over_the_limit_is_listed(tmp_path: Path) -> None:
     files = {"docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "# Big\n" + "x" * 2000}
     with serve_pages(create_repository(tmp_path / "r", files).path) as server:
-        page = server.get("/")
+        page = server.get("/library")
         assert "big.md" in page
         assert 'class="reason"' in page
 
