@@ -236,12 +236,46 @@ _STRUCTURES = [
     "\u202etxt.exe\u202c",
 ]
 
+# Attacks in the containers of all dialects, in code, diagrams and formulas.
+_CONTAINERS = [
+    f'!!! note "<img src=x onerror={SCRIPT}>"\n    <script>{SCRIPT}</script>',
+    f'!!! note "\\"><script>{SCRIPT}</script>"\n    x',
+    f'!!! x" onclick="{SCRIPT}\n    x',
+    f'!!! note onclick={SCRIPT} "x"\n    </div></details><img src=x onerror={SCRIPT}>',
+    f'??? note "<b onmouseover={SCRIPT}>x"\n    <details open ontoggle={SCRIPT}>',
+    f'???+ danger "</summary></details><script>{SCRIPT}</script>"\n    <summary onclick={SCRIPT}>x',
+    f'=== "<img src=x onerror={SCRIPT}>"\n    x\n\n=== "</p></div><script>{SCRIPT}</script>"\n    y',
+    f'=== "One"\n    <div class="tab-list"><button onclick={SCRIPT}>x</button>\n\n'
+    f'=== "[x](javascript:{SCRIPT})"\n    y',
+    f"<div class=tabs><div class=tab><p class=tab-title><img src=x onerror={SCRIPT}></p></div>"
+    "<div class=tab><p class=tab-title>&lt;script&gt;</p></div></div>",
+    f":::note[<img src=x onerror={SCRIPT}>]\n<script>{SCRIPT}</script>\n:::",
+    f":::tip </p></div><script>{SCRIPT}</script>\n</div></div>\n:::",
+    f':::danger{{onclick="{SCRIPT}"}}\n[x](javascript:{SCRIPT})\n:::',
+]
+
+_CODE = [
+    f"```html\n<img src=x onerror={SCRIPT}><script>{SCRIPT}</script>\n```",
+    f"```js\nconst a = `</code></pre><script>{SCRIPT}</script>`; // <img src=x onerror={SCRIPT}>\n```",
+    f"```python\nprint('<img src=x onerror={SCRIPT}>')  # &lt;script&gt; \\x00\n```",
+    f'<pre><code class="language-html x" onclick={SCRIPT}>&lt;script&gt;{SCRIPT}&lt;/script&gt;</code></pre>',
+    f'```mermaid\ngraph TD; A["<img src=x onerror={SCRIPT}>"]-->B\nclick A "javascript:{SCRIPT}"\n```',
+    f"```mermaid\n%%{{init: {{'securityLevel': 'loose', 'htmlLabels': true}}}}%%\n"
+    f"graph TD; A[\"<iframe srcdoc='<script>{SCRIPT}</script>'>\"]-->B\nclick A call alert(1)\n```",
+    f"```mermaid\nsequenceDiagram\nA->>B: <script>parent.{SCRIPT}</script>\n"
+    f"link A: x @ javascript:{SCRIPT}\n```",
+    f'<pre class="mermaid">graph TD; A["<img src=x onerror={SCRIPT}>"]</pre>',
+    f"$\\href{{javascript:{SCRIPT}}}{{x}}$ $\\text{{<img src=x onerror={SCRIPT}>}}$",
+    f"$$\\class{{x}}{{</math><script>{SCRIPT}</script>}}$$\n\n"
+    f"```math\n\\unicode{{<svg onload={SCRIPT}>}}\n```",
+]
+
 
 def make_attack_texts() -> list[str]:
     """Return each attack as a separate text."""
     links = [template.format(url) for url in _HOSTILE_URLS[:2] for template in _LINK_TEMPLATES]
     url_texts = [f'[x]({url})\n\n<a href="{url}">y</a> <img src="{url}">' for url in _HOSTILE_URLS]
-    return [*_SCRIPTS, *_EVENT_HANDLERS, *links, *url_texts, *_ELEMENTS, *_STRUCTURES]
+    return [*_SCRIPTS, *_EVENT_HANDLERS, *links, *url_texts, *_ELEMENTS, *_STRUCTURES, *_CONTAINERS, *_CODE]
 
 
 def make_hostile_documents() -> dict[str, str]:
@@ -250,6 +284,6 @@ def make_hostile_documents() -> dict[str, str]:
         f"hostile/{number:03}.md": f"# Hostile {number}\n\n{text}\n\nThe end.\n"
         for number, text in enumerate(make_attack_texts())
     }
-    complete_texts = [*_EVENT_HANDLERS, *_ELEMENTS]
+    complete_texts = [*_EVENT_HANDLERS, *_ELEMENTS, *_CONTAINERS, *_CODE]
     documents["hostile/all.md"] = "# All\n\n" + "\n\n".join(complete_texts) + "\n"
     return documents

@@ -9,9 +9,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from workspace.config.tables import Dialect, LinkRules
 from workspace.errors import LimitExceeded
 from workspace.lru_cache import LRUCache
-from workspace.markdown.html.page import MarkdownFeatures, ParsedPage
+from workspace.markdown.html.page import ContainerSyntax, MarkdownFeatures, ParsedPage
 from workspace.markdown.html.reader import read_page
 from workspace.markdown.html.writer import write_html
 from workspace.markdown.slugs import PREAMBLE
@@ -49,6 +50,12 @@ _MAX_CACHED_BYTES = 32_000_000
 _BYTES_PER_ENTRY = 1_000
 _BYTES_PER_TOKEN = 1_000
 
+_CONTAINERS = {
+    Dialect.GITHUB: ContainerSyntax.NONE,
+    Dialect.MKDOCS: ContainerSyntax.MKDOCS,
+    Dialect.DOCUSAURUS: ContainerSyntax.DOCUSAURUS,
+}
+
 _parsed_pages: LRUCache[Hashable, ParsedPage | None] = LRUCache(
     _MAX_CACHED_BYTES, lambda page: (len(page.tokens) * _BYTES_PER_TOKEN if page else 0) + _BYTES_PER_ENTRY
 )
@@ -80,7 +87,11 @@ def _render(
 ) -> RenderedDocument:
     document = snapshot.document(path)
     link_settings = snapshot.config.links
-    features = MarkdownFeatures(link_settings.wiki, options.math and sanitizer.can_convert_formulas())
+    features = MarkdownFeatures(
+        link_settings.wiki,
+        options.math and sanitizer.can_convert_formulas(),
+        containers=_CONTAINERS[link_settings.dialect],
+    )
     end = _find_end(document)
     text = document.text(document.front_matter_end, end).removeprefix("\ufeff")
     page = _parsed_pages.get((blob, features), lambda: _parse_page(text, features))
@@ -162,7 +173,8 @@ def render_text(
 def _render_text(
     markdown: str, urls: PageUrls, snapshot: Snapshot | None, base_path: str, breaks: bool
 ) -> str:
-    features = MarkdownFeatures(wiki=snapshot.config.links.wiki if snapshot else False, breaks=breaks)
+    links = snapshot.config.links if snapshot else LinkRules()
+    features = MarkdownFeatures(links.wiki, breaks=breaks, containers=_CONTAINERS[links.dialect])
     html = _render_without_ids(markdown[:MAX_TEXT_LENGTH], features, urls, snapshot, base_path)
     return html + "<p>…</p>\n" if len(markdown) > MAX_TEXT_LENGTH else html
 

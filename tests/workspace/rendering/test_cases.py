@@ -11,9 +11,10 @@ from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.html_checker import find_html_problems
 from tests.workspace.rendering.page_urls import PlainUrls
+from workspace.config.tables import Dialect
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
-from workspace.rendering.renderer import render
+from workspace.rendering.renderer import render, render_text
 from workspace.snapshot.snapshot import Snapshot
 
 CASES = read_cases("rendering.md")
@@ -50,3 +51,33 @@ def test_document_is_rendered_as_in_the_example(snapshot: Snapshot, number: int,
     assert html.strip("\n") == case.fences["html"].strip("\n")
     if not options.math:
         assert find_html_problems(html) == []
+
+
+DIALECT_CASES = [parameter.values[0] for parameter in read_cases("rendering_dialects.md")]
+
+
+@pytest.fixture(scope="module")
+def dialect_snapshots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Snapshot]:
+    """Return a snapshot of the cases for each dialect."""
+    snapshots = {}
+    for dialect in Dialect:
+        files = {f"{number}.md": case.data("markdown") for number, case in enumerate(DIALECT_CASES)}
+        settings = f'[links]\ndialect = "{dialect}"\n'.encode()
+        folder = tmp_path_factory.mktemp("dialects") / "repo"
+        git = GitReader(repositories.create_repository(folder, {**files, "docyard.toml": settings}).path)
+        snapshots[dialect.value] = Snapshot(git, git.head().commit)
+    return snapshots
+
+
+@loop_over(("number", "case"), list(enumerate(DIALECT_CASES)), ids=[case.name for case in DIALECT_CASES])
+def test_containers_are_rendered_as_in_the_example(
+    dialect_snapshots: dict[str, Snapshot], number: int, case: Case
+) -> None:
+    snapshot = dialect_snapshots[case.name.partition(":")[0]]
+    html = render(snapshot, f"{number}.md", urls=PlainUrls()).html
+    assert html.strip("\n") == case.fences["html"].strip("\n")
+    assert find_html_problems(html) == []
+    # A short text has the same containers.
+    text = case.data("markdown").decode()
+    short_html = render_text(text, urls=PlainUrls(), snapshot=snapshot, breaks=False)
+    assert short_html.count("<div") == html.count("<div")

@@ -14,6 +14,7 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.rendering.html_checker import find_html_problems
 from tests.workspace.rendering.page_urls import PlainUrls
+from workspace.config.tables import Dialect
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_text
@@ -31,6 +32,26 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         repositories.create_repository(folder, {**DOCUMENTS, "hostile/x.png": b"\x89PNG\r\n\x1a\n"}).path
     )
     return Snapshot(git, git.head().commit)
+
+
+@pytest.fixture(scope="module")
+def dialect_snapshots(tmp_path_factory: pytest.TempPathFactory) -> list[Snapshot]:
+    """Return a snapshot of the documents for each dialect with containers of its own."""
+    snapshots = []
+    for dialect in (Dialect.MKDOCS, Dialect.DOCUSAURUS):
+        folder = tmp_path_factory.mktemp(dialect) / "repo"
+        files = {**DOCUMENTS, "docyard.toml": f'[links]\ndialect = "{dialect}"\n'}
+        git = GitReader(repositories.create_repository(folder, files).path)
+        snapshots.append(Snapshot(git, git.head().commit))
+    return snapshots
+
+
+@loop_over("path", [path for path in DOCUMENTS if path != "hostile/all.md"])
+def test_adversarial_documents_of_other_dialects_are_rendered_safely(
+    dialect_snapshots: list[Snapshot], path: str
+) -> None:
+    for snapshot in dialect_snapshots:
+        assert find_html_problems(render(snapshot, path, urls=URLS).html) == []
 
 
 @loop_over("path", list(DOCUMENTS))
@@ -65,6 +86,7 @@ TEXT_PIECES = [
     "<svg>", "<math>", "<style>", "<!--", "-->", "\t", "\x00", "\ufeff", "    ", "\\", "x",
     "https://a.example", "//a.example", "javascript:1", "mermaid", "style=", "onclick=", "id=a", "href=",
     "src=", "\\href{javascript:1}{x}", "\\text{<b>}",
+    '!!! note "', '??? x\n', '=== "', ":::note\n", ":::\n", "    <b>\n",
 ]  # fmt: skip
 
 

@@ -155,3 +155,28 @@ def test_html_of_adversarial_text_is_bounded(tmp_path: Path, text: str) -> None:
     repo = repositories.create_repository(tmp_path / "repo", {"a.md": text})
     page = render(take_snapshot(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
     assert len(page.html) < MAX_GROWTH_FACTOR * len(text) + MAX_ADDED_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        pytest.param("mkdocs", "!!! note\n" * 6_000, id="empty admonitions"),
+        pytest.param("mkdocs", "!!! note\n\n" * 4_000, id="empty admonitions with empty lines"),
+        pytest.param(
+            "mkdocs", "".join("    " * depth + "??? a\n" for depth in range(400)), id="nested admonitions"
+        ),
+        pytest.param("mkdocs", "!!! a" + " a" * 200_000, id="one admonition with many classes"),
+        pytest.param("mkdocs", '=== "x"\n' * 6_000, id="empty tabs"),
+        pytest.param("mkdocs", '!!! a "' + '" "' * 100_000, id="one title of quotes"),
+        pytest.param("docusaurus", ":::note\n" * 15_000, id="unclosed directives"),
+        pytest.param("docusaurus", ":::note\n" * 7_000 + ":::\n" * 7_000, id="nested directives"),
+        pytest.param("docusaurus", ":::note" + " " * 200_000 + "x", id="one directive of spaces"),
+        pytest.param("docusaurus", ":::note" + "{" * 200_000 + "}", id="one directive of braces"),
+        pytest.param("docusaurus", ":" * 90_000 + "note", id="one directive of colons"),
+    ],
+)
+def test_html_of_adversarial_containers_is_bounded(tmp_path: Path, dialect: str, text: str) -> None:
+    settings = f'[links]\ndialect = "{dialect}"\n'
+    repo = repositories.create_repository(tmp_path / "repo", {"a.md": text, "docyard.toml": settings})
+    page = render(take_snapshot(repo), "a.md", urls=URLS)
+    assert len(page.html) < MAX_GROWTH_FACTOR * len(text) + MAX_ADDED_LENGTH

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -9,12 +10,24 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
+class ContainerSyntax(StrEnum):
+    """The syntax of admonitions and tabs in addition to the alerts of GitHub."""
+
+    NONE = ""
+    MKDOCS = "mkdocs"
+    DOCUSAURUS = "docusaurus"
+
+
 class MarkdownFeatures(NamedTuple):
-    """The optional syntax of a text: wiki links, formulas, and, with `breaks`, line ends as line breaks."""
+    """The optional syntax of a text: wiki links, formulas, and containers.
+
+    With `breaks`, line ends are line breaks.
+    """
 
     wiki: bool = False
     math: bool = False
     breaks: bool = False
+    containers: ContainerSyntax = ContainerSyntax.NONE
 
 
 class ParsedPage(NamedTuple):

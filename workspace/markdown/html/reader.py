@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from workspace.markdown.anchors import TASK_ID, read_heading
 from workspace.markdown.attribute_lists import read_attribute_line
+from workspace.markdown.html.containers import add_container_rules
 from workspace.markdown.html.page import MarkdownFeatures, ParsedPage
 from workspace.markdown.html.writer import add_render_rules
 from workspace.markdown.parser import make_block_parser, make_too_many_blocks_error
@@ -249,6 +250,7 @@ def _get_parser(features: MarkdownFeatures) -> MarkdownIt:
     parser.options["breaks"], parser.options["xhtmlOut"] = features.breaks, False
     if features.wiki:
         parser.inline.ruler.before("link", "wiki", read_wiki_link)
+    add_container_rules(parser, features.containers)
     if features.math:
         parser.inline.ruler.before("escape", "math", read_formula)
         parser.inline.add_terminator_char("$")
