@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from html import escape, unescape
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +23,7 @@ from docyard.web.templates import STATIC_FOLDER, get_template, mark_trusted
 from docyard.web.urls import quote_fragment, quote_path
 from workspace.errors import WorkspaceError
 from workspace.markdown.slugs import PREAMBLE
+from workspace.rendering.code_colours import CodeColours
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 INDEX_PAGE, PRINT_PAGE = "index.html", "print.html"
 _STYLES = ("base.css", "document.css", "export.css", "icon.svg")
+_MAX_COLOUR_WAIT_S = 60.0  # for the code of one document
 _NO_LINKS = SectionLinks("", None, has_history=False, may_edit=False, proposal="")
 
 # In the output of the sanitizer, `<` begins a tag, and values of attributes contain no quote.
@@ -88,6 +90,7 @@ class _Exporter:
         self._snapshot, self._folder = snapshot, folder
         self._title, self._description = title, description
         self._names = FileNames()
+        self._code_colours = CodeColours()
         self._files: dict[str, tuple[str, ExportedFile]] = {}
         self.documents, self.groups = self._list_documents()
         self._urls = ExportUrls(self.documents, self.groups)
@@ -121,6 +124,10 @@ class _Exporter:
         except WorkspaceError as error:
             return ExportedDocument(path, folder, page_url, name, "", error.message)
         return ExportedDocument(path, folder, page_url, document.title, summarize_document(document))
+
+    def close(self) -> None:
+        """End the process that finds the colours of code."""
+        self._code_colours.close()
 
     def write(self, progress: ReportProgress | None) -> None:
         """Write all files of the export."""
@@ -181,6 +188,8 @@ class _Exporter:
             return None, None
         options = RenderOptions(math=True)
         rendered = render(self._snapshot, exported.path, urls=self._urls, options=options)
+        coloured_html = self._code_colours.add_colours(rendered.html, max_wait_s=_MAX_COLOUR_WAIT_S)
+        rendered = rendered._replace(html=coloured_html.html)
         return self._snapshot.document(exported.path), rendered
 
     def _make_article(self, number: int, rendered: RenderedDocument) -> str:
@@ -245,7 +254,8 @@ def export_pages(
     Raises DamagedRepository, OSError.
     """
     exporter = _Exporter(snapshot, folder, title, description)
-    exporter.write(progress)
+    with closing(exporter):
+        exporter.write(progress)
     return ExportReport(len(exporter.documents), exporter.file_count, exporter.warnings)
 
 

@@ -25,6 +25,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX
+from workspace.rendering.code_colours import CodeColours
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
@@ -158,6 +159,7 @@ class Site:
     versions: Versions = field(default_factory=Versions)
     live_updates: LiveUpdates = field(default_factory=LiveUpdates)
     background: BackgroundQueue = field(default_factory=BackgroundQueue)
+    code_colours: CodeColours = field(default_factory=CodeColours)
     _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
         init=False, default_factory=lambda: LRUCache(_MAX_CACHED_VERSIONS)
     )
@@ -165,7 +167,11 @@ class Site:
     @property
     def has_background_work(self) -> bool:
         """Return True if background work for pages is running."""
-        return self.background.is_busy or self.index().links.is_updating_in_background
+        return (
+            self.background.is_busy
+            or self.code_colours.is_busy
+            or self.index().links.is_updating_in_background
+        )
 
     def read_state(self) -> tuple[str, str | None]:
         """Return the version of the served state, and the commit of its tip. Raises WorkspaceError."""
@@ -177,6 +183,7 @@ class Site:
         self.live_updates.close()
         self.summaries.close()
         self.background.close()
+        self.code_colours.close()
 
     def list_proposals(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
         """Return every proposal, the newest first, in the state of a version.

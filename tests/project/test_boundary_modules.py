@@ -40,6 +40,7 @@ BOUNDARY_MODULES = {
     "tokenizers": ("docyard/embedding/local.py",),
     "nh3": ("workspace/rendering/sanitizer.py",),
     "latex2mathml": ("workspace/rendering/",),
+    "pygments": ("workspace/rendering/tokens.py",),
     "matplotlib": ("docyard/eval/plot.py",),
     "mcp": ("docyard/mcp_server/",),
     "mcp_types": ("docyard/mcp_server/",),

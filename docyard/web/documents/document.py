@@ -154,13 +154,15 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         task_mark=TASK_MARK if task_form else "",
     )
     rendered_document = render(request.snapshot, path, urls=request.urls, options=options)
+    coloured_html = request.site.code_colours.add_colours(rendered_document.html)
+    rendered_document = rendered_document._replace(html=coloured_html.html)
     may_edit = request.may_write and (request.ref is None or proposal is not None)
     last_change = context.find_last_change(request, path)
     section_links = SectionLinks(path, request.ref, last_change.has_history, may_edit, proposal or "")
     backlinks = context.find_backlinks(request, document)
     is_loading = (
         request.ref is None
-        and (not last_change.is_known or backlinks is None)
+        and (not last_change.is_known or backlinks is None or not coloured_html.is_complete)
         and request.site.has_background_work
     )
     frame_url = get_frame_url(request) if DIAGRAM_TAG in rendered_document.html else ""

@@ -44,7 +44,8 @@ def render_discussion_text(request: PageRequest, text: str, path: str = "") -> M
     from workspace.rendering.renderer import render_text
 
     snapshot = request.workspace.snapshot()
-    return mark_trusted(render_text(text, urls=request.urls.at(None), snapshot=snapshot, base_path=path))
+    html = render_text(text, urls=request.urls.at(None), snapshot=snapshot, base_path=path)
+    return mark_trusted(request.site.code_colours.add_colours(html).html)
 
 
 ENTRIES_PER_PAGE = 100

@@ -348,3 +348,12 @@ def _wait_until(condition: Callable[[], bool]) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("the condition was not met in time")
+
+
+@pytest.mark.process
+def test_code_has_colours_when_they_are_known(writable_pages: DocumentPages) -> None:
+    writable_pages.repo.commit({"code.md": "# Code\n\n```python\ndef run(): pass\n```\n"})
+    first_page = writable_pages.get("/doc/code.md")
+    assert "def" in first_page
+    _wait_until(lambda: not writable_pages.site.code_colours.is_busy)
+    assert '<span class="code-keyword">def</span>' in writable_pages.get("/doc/code.md")
