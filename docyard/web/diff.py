@@ -17,6 +17,7 @@ from workspace.diff.text import diff_units
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from docyard.web.rendered_diff import RenderedVersions, SectionRenderer
     from workspace.diff.changes import DocumentChange, SectionChange
     from workspace.diff.descriptions import Segment
     from workspace.diff.text import DiffStep
@@ -204,6 +205,7 @@ class SectionView(NamedTuple):
 
     `id` is the id of its HTML element. `parent_titles` are the titles of the parent sections. `kind_labels`
     are the labels of the kinds of changes. `is_in_new_version` is true if the new version has the section.
+    `rendered_versions` is shown in place of the rows; it is None if the page shows the source.
     """
 
     id: str
@@ -213,6 +215,7 @@ class SectionView(NamedTuple):
     kind_labels: tuple[str, ...]
     changes: tuple[ChangeView, ...]
     is_in_new_version: bool
+    rendered_versions: RenderedVersions | None = None
 
 
 class DocumentView(NamedTuple):
@@ -258,11 +261,12 @@ def build_diff(
     max_sections: int = MAX_SECTIONS,
     max_change_chars: int = MAX_CHANGE_CHARS,
     id_prefix: str = "",
+    renderer: SectionRenderer | None = None,
 ) -> DiffPage:
     """Return a page of changes with at most `max_sections` sections: of all documents, or of one path.
 
     `max_change_chars` limits each change as in `build_rows`. `id_prefix` distinguishes the elements of two
-    diffs on one page.
+    diffs on one page. With a `renderer`, sections have both rendered versions, if they are within its limits.
     """
     documents = [
         document
@@ -286,6 +290,8 @@ def build_diff(
                 next_offset = index
                 break
             view = _build_section_view(document, group, max_change_chars)
+            if renderer is not None:
+                view = view._replace(rendered_versions=renderer.render(document, group))
             sections.append(view)
             section_count, page_chars = section_count + 1, page_chars + _count_chars(view)
         if sections or not groups:

@@ -68,9 +68,12 @@ class ForbiddenEventRecorder:
             self.events.append(f"a request: {request.url[:200]}")
 
 
-def test_hostile_document_runs_no_script(browser: Browser, server_and_token: tuple[PageServer, str]) -> None:
+@pytest.mark.parametrize("bypass_csp", [False, True], ids=["with content policy", "without content policy"])
+def test_hostile_document_runs_no_script(
+    browser: Browser, server_and_token: tuple[PageServer, str], bypass_csp: bool
+) -> None:
     server, token = server_and_token
-    context = create_context(browser, server, token)
+    context = create_context(browser, server, token, bypass_csp=bypass_csp)
     page = context.new_page()
     recorder = ForbiddenEventRecorder(page, server.url)
     documents = make_hostile_documents()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workspace.config.tables import Dialect, LinkRules
 from workspace.errors import LimitExceeded
+from workspace.links.definitions import find_definitions
 from workspace.lru_cache import LRUCache
 from workspace.markdown.html.page import ContainerSyntax, MarkdownFeatures, ParsedPage
 from workspace.markdown.html.reader import read_page
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from workspace.document.document import Document
+    from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
 
@@ -43,6 +45,9 @@ MAX_RENDERED_LINES = 20_000
 
 MAX_TEXT_LENGTH = 100_000
 """The maximum number of rendered characters of a text that is not a document."""
+
+MAX_DEFINITIONS_LENGTH = 20_000
+"""The maximum number of bytes of the definitions of other sections that a rendered section uses."""
 
 # Unclosed tags may multiply in HTML; a longer page is displayed as its source.
 _MAX_HTML_LENGTH = 20_000_000
@@ -185,9 +190,67 @@ def _render_without_ids(
     urls: PageUrls,
     snapshot: Snapshot | None,
     path: str,
+    *,
+    marks_diagrams: bool = False,
 ) -> str:
     text = text.removeprefix("\ufeff")
     tree = PageFileTree(snapshot) if snapshot else None
     link_renderer = LinkRenderer(tree, path, urls, None, is_page=False)
-    html, _ = _write_page(_parse_page(text, features), text, PageContext(link_renderer, None))
+    context = PageContext(link_renderer, None, marks_diagrams=marks_diagrams)
+    html, _ = _write_page(_parse_page(text, features), text, context)
     return html
+
+
+def render_section(
+    snapshot: Snapshot,
+    section: Section,
+    path: str,
+    *,
+    urls: PageUrls,
+    options: RenderOptions = RenderOptions(),  # noqa: B008
+) -> str:
+    """Return the own text of a section with its heading as HTML without ids.
+
+    Definitions of links and footnotes elsewhere in the document are used. Raises DocumentNotFound,
+    LfsTextMissing, LimitExceeded; the last one also for a section of more than MAX_TEXT_LENGTH bytes.
+    """
+    length = section.end - section.start
+    if length > MAX_TEXT_LENGTH:
+        raise LimitExceeded(
+            f"the section '{section.key}' of '{path}' has {length:,} bytes (limit {MAX_TEXT_LENGTH:,})",
+            fix="Read its source instead.",
+            limit=MAX_TEXT_LENGTH,
+            actual=length,
+        )
+    key = (snapshot.tree, path, section.key, urls, options)
+    return _rendered_texts.get(key, lambda: _render_section(snapshot, section, path, urls, options))
+
+
+def _render_section(
+    snapshot: Snapshot, section: Section, path: str, urls: PageUrls, options: RenderOptions
+) -> str:
+    document, links = snapshot.document(path), snapshot.config.links
+    features = MarkdownFeatures(
+        links.wiki,
+        options.math and sanitizer.can_convert_formulas(),
+        containers=_CONTAINERS[links.dialect],
+    )
+    text = document.text(section.start, section.end)
+    definitions = _read_definitions(document, section, links) if "]" in text else ""
+    return _render_without_ids(
+        text + definitions, features, urls, snapshot, path, marks_diagrams=options.mermaid
+    )
+
+
+def _read_definitions(document: Document, section: Section, links: LinkRules) -> str:
+    """Return the definitions of links and footnotes outside of a section, up to the limit of their length."""
+    texts: list[str] = []
+    remaining_length = MAX_DEFINITIONS_LENGTH
+    for definition in find_definitions(document, links).values():
+        if section.start <= definition.start < section.end:
+            continue
+        remaining_length -= definition.end - definition.start
+        if remaining_length < 0:
+            break
+        texts.append(document.text(definition.start, definition.end).strip())
+    return "".join(f"\n\n{text}" for text in texts) + "\n" if texts else ""

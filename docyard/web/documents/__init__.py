@@ -1,7 +1,6 @@
 """The pages of a document: its text, its history, its blame, its commits, and the forms that change it.
 
 comments.py        the comments of a document, and their forms
-diagrams.py        the frame that draws diagrams
 document.py        the page of a document
 document_forms.py  the forms that create, move and remove a document
 edit.py            the form that edits a section or a document, and writes a proposal

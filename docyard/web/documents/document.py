@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
+from docyard.web.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path
 from docyard.web.documents.task_boxes import TASK_MARK, build_task_form, replace_boxes
 from docyard.web.library.navigation import build_tree

@@ -206,33 +206,39 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
 
     Raises RefNotFound, NotACommit, NoHistory.
     """
-    from docyard.web.diff import build_diff
+    from docyard.web.diff_views import VIEWS, build_view, permit_diagrams, read_view
     from workspace.revisions import resolve_branch_ref
 
     request.workspace.history()  # raises NoHistory for an artifact
     id = resolve_branch_ref(request.workspace, request.path_params["id"])
     commit = request.workspace.git.commit(id)
-    view = "inline" if request.query.get("view") == "inline" else "side"
+    view = read_view(request)
     offset_text = request.query.get("offset", "")
     offset = (
         int(offset_text) if offset_text.isascii() and offset_text.isdecimal() and len(offset_text) < 9 else 0
     )
     parent, is_shallow = _get_first_parent(request, commit)
-    changes = None if is_shallow else context.find_changes(parent, request.workspace.snapshot(id))
+    snapshot = request.workspace.snapshot(id)
+    diff, diagrams = None, ""
+    if not is_shallow:
+        changes = context.find_changes(parent, snapshot)
+        diff, diagrams = build_view(request, view, changes, (parent, snapshot), offset=offset)
     url = request.urls.commit(id)
-    other_view = "inline" if view == "side" else "side"
-    return request.page(
+    page = request.page(
         "commit.html",
         commit=id,
         info=describe_commit(commit),
         message=_parse_message(commit.message),
         parents=commit.parents[:_MAX_PARENTS],
         proposal=_find_proposal(request, describe_commit(commit)),
-        diff=build_diff(changes, offset=offset) if changes else None,
+        diff=diff,
         view=view,
-        other_view_url=add_query(url, view=other_view),
+        views=VIEWS,
+        view_url=lambda view: add_query(url, view=view, offset=offset or None),
+        diagrams=diagrams,
         page_url=lambda offset: add_query(url, view=view, offset=offset or None),
     )
+    return permit_diagrams(page, diagrams)
 
 
 def _get_first_parent(request: PageRequest, commit: Commit) -> tuple[Snapshot, bool]:

@@ -50,7 +50,7 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
         return render_commit_page(request, context)
 
     def get_frame(request: PageRequest) -> Response:
-        from docyard.web.documents.diagrams import render_frame_page
+        from docyard.web.diagrams import render_frame_page
 
         return render_frame_page(request)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.web.diff import build_diff
+from docyard.web.diff_views import DEFAULT_VIEW, VIEWS, build_view, permit_diagrams, read_view
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
 from docyard.web.proposals.view import build_common_variables
+from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -19,24 +20,22 @@ if TYPE_CHECKING:
 
 _MAX_THREADS = 300
 
-VIEWS = {"side": "Side by side", "inline": "In one column"}
-"""The views of changes, with their labels."""
-
-DEFAULT_VIEW = "side"
-
 
 def render_changes_page(request: PageRequest) -> Response:
     """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
     proposal = request.workspace.proposal_actions().find(request.path_params["id"])
     changes = request.workspace.proposal_reviews().changes(proposal)
-    view = request.query.get("view", DEFAULT_VIEW)
-    view = view if view in VIEWS else DEFAULT_VIEW
+    view = read_view(request)
     path = request.query.get("path") or None
     offset_text = request.query.get("offset", "")
     offset = (
         int(offset_text) if offset_text.isascii() and offset_text.isdigit() and len(offset_text) < 9 else 0
     )
-    diff = build_diff(changes, path=path, offset=offset)
+    workspace = request.workspace
+    versions = (
+        (_get_snapshot(request, changes.base), workspace.snapshot(changes.tip)) if changes.tip else None
+    )
+    diff, diagrams = build_view(request, view, changes, versions, path=path, offset=offset)
     threads, other_count = _select_threads(request, proposal, changes, diff)
 
     def build_page_url(offset: int) -> str:
@@ -47,12 +46,17 @@ def render_changes_page(request: PageRequest) -> Response:
             proposal.id, "changes", view=view if view != DEFAULT_VIEW else None, path=path
         )
 
-    return request.page(
+    def build_view_url(view: str) -> str:
+        return request.urls.proposal(proposal.id, "changes", view=view, path=path, offset=offset or None)
+
+    page = request.page(
         "changes.html",
         **build_common_variables(request, proposal),
         diff=diff,
         view=view,
         views=VIEWS,
+        view_url=build_view_url,
+        diagrams=diagrams,
         path=path,
         ref=changes.tip,
         folders=build_file_tree(
@@ -65,6 +69,12 @@ def render_changes_page(request: PageRequest) -> Response:
         other_comments=other_count,
         page_url=build_page_url,
     )
+    return permit_diagrams(page, diagrams)
+
+
+def _get_snapshot(request: PageRequest, commit: str | None) -> Snapshot:
+    """Return a commit; without a commit, a snapshot without files."""
+    return request.workspace.snapshot(commit) if commit else Snapshot(request.workspace.git, None)
 
 
 def _select_threads(

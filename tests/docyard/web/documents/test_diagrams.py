@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import pytest
 
-from docyard.web.documents.diagrams import build_frame
+from docyard.web.diagrams import build_frame
 from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
 
 FLOW_DOCUMENT = "# Flow\n\n```mermaid\ngraph TD; A-->B\n```\n\nIt takes $a^2$.\n"

@@ -115,7 +115,7 @@ def test_invalid_commit_is_not_found(pages: DocumentPages, id: str) -> None:
     assert pages.client.get(f"/commit/{id}").status_code in (400, 404)
 
 
-@loop_over("query", ["?view=inline", "?view=odd", "?offset=99999", "?offset=x"])
+@loop_over("query", ["?view=inline", "?view=rendered", "?view=odd", "?offset=99999", "?offset=x"])
 def test_commit_page_renders_with_any_query(pages: DocumentPages, query: str) -> None:
     pages.get(f"/commit/HEAD~1{query}")
 

@@ -135,7 +135,7 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     setup.proposal_actions.comment(proposal.id, setup.person(), "On the document.", file="guide.md")
     setup.proposal_actions.comment(proposal.id, setup.person(), "On another.", file="notes.md")
     setup.proposal_actions.comment(proposal.id, setup.person(), "On all.")
-    for view in ("side", "inline"):
+    for view in ("side", "inline", "rendered"):
         text = extract_text(pages.get_proposal_page(proposal, f"changes?view={view}"))
         assert "On the section." in text
         assert "On the document." in text
@@ -147,7 +147,7 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     assert "On notes.md Bea" in conversation_text
 
 
-@loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
+@loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md", "?view=rendered"])
 def test_any_query_of_changes_renders(pages_of_many_proposals: ProposalPages, query: str) -> None:
     proposal = pages_of_many_proposals.setup.submit_proposal("Queried.")
     pages_of_many_proposals.get_proposal_page(proposal, f"changes{query}")

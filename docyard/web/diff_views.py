@@ -1,0 +1,66 @@
+"""The views of changes: source side by side, source in one column, and both versions rendered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from docyard.web.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
+from docyard.web.diff import MAX_SECTIONS, build_diff
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from docyard.web.diff import DiffPage
+    from docyard.web.page_request import PageRequest
+    from workspace.proposals.review.changes import CommitChanges
+    from workspace.snapshot.snapshot import Snapshot
+
+RENDERED = "rendered"
+VIEWS = {"side": "Side by side", "inline": "In one column", RENDERED: "Rendered"}
+"""The views of changes, with their labels."""
+
+DEFAULT_VIEW = "side"
+
+
+def read_view(request: PageRequest) -> str:
+    """Return the requested view, or the default one."""
+    view = request.query.get("view", DEFAULT_VIEW)
+    return view if view in VIEWS else DEFAULT_VIEW
+
+
+def build_view(
+    request: PageRequest,
+    view: str,
+    changes: CommitChanges,
+    versions: tuple[Snapshot, Snapshot] | None,
+    *,
+    path: str | None = None,
+    offset: int = 0,
+) -> tuple[DiffPage, str]:
+    """Return a page of changes in a view, and the URL of the frame for its diagrams, or "".
+
+    `versions` are the snapshots of the changes; without them, the rendered view shows source.
+    """
+    if view != RENDERED or versions is None:
+        return build_diff(changes, path=path, offset=offset), ""
+    from docyard.web.rendered_diff import MAX_RENDERED_SECTIONS, SectionRenderer
+
+    renderer = SectionRenderer(request, *versions)
+    max_sections = min(MAX_SECTIONS, MAX_RENDERED_SECTIONS)
+    diff = build_diff(changes, path=path, offset=offset, max_sections=max_sections, renderer=renderer)
+    has_diagrams = any(
+        DIAGRAM_TAG in html
+        for document in diff.documents
+        for section in document.sections
+        if section.rendered_versions is not None
+        for html in (section.rendered_versions.old, section.rendered_versions.new)
+        if html is not None
+    )
+    return diff, get_frame_url(request) if has_diagrams else ""
+
+
+def permit_diagrams(page: Response, frame_url: str) -> Response:
+    """Return a page whose policy permits the frame of diagrams, if it has one."""
+    if frame_url:
+        page.headers["Content-Security-Policy"] = PAGE_POLICY
+    return page

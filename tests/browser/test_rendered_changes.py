@@ -1,0 +1,91 @@
+"""The rendered view of changes: both versions in two columns, or in one on a narrow screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.conftest import SignIn, create_context
+from tests.browser.hostile_documents import make_hostile_documents
+from tests.browser.page_server import PageServer, start_page_server
+from tests.browser.sample_site import SampleSite
+from tests.browser.test_axe import find_problems
+from tests.browser.test_hostile import HAS_RUN_SCRIPT, SEND_EVENTS_SCRIPT, ForbiddenEventRecorder
+from tests.repositories import create_repository
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_versions_are_side_by_side_or_stacked(
+    sample_site: SampleSite, sign_in: SignIn, axe_script: str, scheme: str
+) -> None:
+    from playwright.sync_api import expect
+
+    page = sign_in(sample_site.server, sample_site.ana_token, color_scheme=scheme)
+    page.set_viewport_size({"width": 1280, "height": 860})
+    page.goto(f"/proposals/{sample_site.proposal_ids['retries']}/changes")
+    for view in ("inline", "rendered"):
+        page.keyboard.press("v")
+        page.wait_for_url(f"**view={view}")
+    backoff = page.locator("[data-entry]").filter(has=page.get_by_role("heading", name="Backoff", level=3))
+    old, new = backoff.locator(".version").all()
+    expect(new.locator(".blocks-added")).to_contain_text("waits a second before it comes back")
+    expect(old.locator(".blocks-removed")).to_contain_text("comes back at once")
+    old_box, new_box = old.bounding_box(), new.bounding_box()
+    assert old_box is not None
+    assert new_box is not None
+    assert old_box["y"] == new_box["y"]
+    assert old_box["x"] + old_box["width"] < new_box["x"]
+    assert find_problems(page, axe_script) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    old_box, new_box = old.bounding_box(), new.bounding_box()
+    assert old_box is not None
+    assert new_box is not None
+    assert old_box["x"] == new_box["x"]
+    assert old_box["y"] + old_box["height"] < new_box["y"]
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    assert find_problems(page, axe_script) == []
+
+
+@pytest.fixture(scope="module")
+def hostile_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
+    """Yield a server whose last two commits change every hostile document."""
+    folder = tmp_path_factory.mktemp("hostile_changes")
+    documents = make_hostile_documents()
+    settings = '[links]\ndialect = "mkdocs"\n'
+    repo = create_repository(folder / "docs", {**documents, "docyard.toml": settings})
+    paths = list(documents)
+    # The sections of at most 200 documents are compared.
+    for changed_paths in (paths[:150], paths[150:]):
+        repo.commit({path: documents[path].replace("The end.", "Another end.") for path in changed_paths})
+    with start_page_server(repo, folder / "home") as page_server:
+        yield page_server
+
+
+def test_hostile_changes_run_no_script_without_content_policy(
+    browser: Browser, hostile_server: PageServer
+) -> None:
+    context = create_context(browser, hostile_server, hostile_server.token, bypass_csp=True)
+    page = context.new_page()
+    recorder = ForbiddenEventRecorder(page, hostile_server.url)
+    addresses = [
+        f"/commit/{commit}?view=rendered&offset={offset}"
+        for commit in ("HEAD", "HEAD~1")
+        for offset in (0, 40, 80)
+    ]
+    for address in addresses:
+        response = page.goto(address)
+        assert response is not None
+        assert response.status == 200
+        assert page.locator(".version").count() > 0
+        page.evaluate(SEND_EVENTS_SCRIPT)
+        page.wait_for_timeout(50)
+        assert recorder.events == []
+        assert not page.evaluate(HAS_RUN_SCRIPT)
+    context.close()

@@ -1,0 +1,201 @@
+"""Changes as rendered text: both versions of each changed section, with the blocks that differ marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from docyard.web import rendered_diff
+from docyard.web.diff_views import VIEWS
+from docyard.web.rendered_diff import compare_html, split_blocks
+from tests.browser.hostile_documents import make_hostile_documents
+from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
+from tests.loops import loop_over
+
+OLD = """---
+owner: Ana
+---
+# Guide
+
+Words with [a link][there] and a note[^n].
+
+## First
+
+One *paragraph*.
+
+Another paragraph.
+
+## Moved
+
+The same text in both versions, which is long enough to be found again.
+
+## Gone
+
+Removed text.
+
+## Tasks
+
+- [ ] Write
+
+[there]: notes.md
+[^n]: The note.
+"""
+NEW = """---
+owner: Ben
+---
+# Guide
+
+Words with [a link][there] and a new note[^n].
+
+## Moved
+
+The same text in both versions, which is long enough to be found again.
+
+## First
+
+One *paragraph*.
+
+Another **changed** paragraph.
+
+![x](image.png)
+
+## Tasks
+
+- [x] Write
+
+## Added
+
+```
+x = 1
+```
+
+[there]: notes.md
+[^n]: The note.
+"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocumentPages]:
+    with serve_documents(tmp_path_factory.mktemp("rendered") / "repo") as document_pages:
+        image = b"\x89PNG\r\n\x1a\n"
+        document_pages.repo.commit({"guide.md": OLD, "notes.md": "# Notes\n", "image.png": image})
+        document_pages.repo.commit({"guide.md": NEW})
+        yield document_pages
+
+
+def read_section(html: str, heading: str) -> str:
+    """Return the HTML of a changed section."""
+    sections = re.findall(r'<section class="changed-section".*?  </section>', html, re.DOTALL)
+    [section] = [item for item in sections if re.search(rf"<h3>.*?{heading}.*?</h3>", item, re.DOTALL)]
+    return str(section)
+
+
+def test_versions_are_shown_side_by_side_with_marked_blocks(pages: DocumentPages) -> None:
+    html = pages.get("/commit/HEAD?view=rendered")
+    section = read_section(html, "First")
+    old, new = section.split('class="version"')[1:]
+    assert "<p>One <em>paragraph</em>.</p>" in old
+    assert re.search(r'class="blocks-removed"[^>]*><p>Another paragraph.</p>', old)
+    assert re.search(r'class="blocks-added"[^>]*><p>Another <strong>changed</strong> paragraph.</p>', new)
+    commit = pages.repo.head()
+    assert f'<img src="/raw/image.png?ref={commit}"' in new
+    assert 'class="row' not in section
+
+
+def test_definitions_elsewhere_in_the_document_are_used(pages: DocumentPages) -> None:
+    section = read_section(pages.get("/commit/HEAD?view=rendered"), "Guide")
+    assert f'href="/doc/notes.md?ref={pages.repo.head()}"' in section
+    assert section.count("The note.") == 2
+    assert "id=" not in section.partition("</h3>")[2]
+
+
+def test_added_removed_and_moved_sections_have_one_version(pages: DocumentPages) -> None:
+    html = pages.get("/commit/HEAD?view=rendered")
+    assert [name for name in ("Before", "After", "Now") if name in read_section(html, "Added")] == ["After"]
+    assert "Before" in read_section(html, "Gone")
+    assert "After" not in read_section(html, "Gone").replace("Changed, after", "")
+    assert "Unchanged text" not in html
+
+
+def test_task_and_front_matter_are_shown(pages: DocumentPages) -> None:
+    html = pages.get("/commit/HEAD?view=rendered")
+    section = read_section(html, "Tasks")
+    assert section.count('type="checkbox"') == 2
+    assert section.count('checked=""') == 1
+    assert "Ana" in read_section(html, "Front matter")
+
+
+def test_first_commit_and_deleted_documents_are_rendered(pages: DocumentPages) -> None:
+    assert "<p>The same text in both versions" in pages.get("/commit/HEAD~1?view=rendered")
+    (pages.repo.path / "guide.md").unlink()
+    pages.repo.git("commit", "-qam", "Remove the guide")
+    assert "<p>The same text in both versions" in pages.get("/commit/HEAD?view=rendered")
+    pages.repo.git("reset", "-q", "--hard", "HEAD~1")
+
+
+def test_sections_beyond_the_limits_are_shown_as_source(
+    pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendered_diff, "MAX_SECTION_BYTES", 10)
+    html = pages.get("/commit/HEAD?view=rendered")
+    assert 'class="version"' not in html
+    assert "Another" in read_section(html, "First")
+    monkeypatch.undo()
+    monkeypatch.setattr(rendered_diff, "MAX_PAGE_BYTES", 200)
+    html = pages.get("/commit/HEAD?view=rendered")
+    assert 'class="version"' in html
+    assert 'class="row' in html
+    monkeypatch.undo()
+    monkeypatch.setattr(rendered_diff, "MAX_RENDERED_SECTIONS", 2)
+    html = pages.get("/commit/HEAD?view=rendered")
+    assert html.count('class="changed-section"') == 2
+    assert "view=rendered&amp;offset=2" in html
+
+
+def test_views_link_to_each_other_and_one_has_the_key(pages: DocumentPages) -> None:
+    for view in VIEWS:
+        html = pages.get(f"/commit/HEAD?view={view}")
+        navigation = html.partition('aria-label="Views"')[2].partition("</nav>")[0]
+        assert navigation.count("<a ") == len(VIEWS)
+        assert navigation.count("aria-current") == navigation.count('data-key="v"') == 1
+
+
+@pytest.mark.process  # finds the tokens of code
+@loop_over("dialect", ["github", "mkdocs", "docusaurus"])
+def test_adversarial_changes_are_rendered_safely(pages: DocumentPages, dialect: str) -> None:
+    documents = {path: text for path, text in make_hostile_documents().items() if path != "hostile/all.md"}
+    settings = f'[links]\ndialect = "{dialect}"\n'
+    pages.repo.commit({**documents, "docyard.toml": settings})
+    pages.repo.commit({path: text.replace("The end.", "Another end.") for path, text in documents.items()})
+    for offset in range(0, len(documents), 40):
+        html = pages.get(f"/commit/HEAD?view=rendered&offset={offset}")  # also checks that tags are balanced
+        main = html.partition("<main")[2]
+        assert "<script" not in main
+        assert not re.search(r"<[a-z]+[^>]* on[a-z]+=", re.sub(r'"[^"]*"', '""', main))
+    pages.repo.git("reset", "-q", "--hard", "HEAD~2")
+
+
+def test_blocks_are_the_top_elements_of_html() -> None:
+    html = '<h2>A</h2>\n<p>b <img src="/x" alt="&gt;"> <br>c</p>\n<hr>\n<ul>\n<li>d</li>\n</ul>\n'
+    assert split_blocks(html) == [
+        "<h2>A</h2>\n",
+        '<p>b <img src="/x" alt="&gt;"> <br>c</p>\n',
+        "<hr>\n",
+        "<ul>\n<li>d</li>\n</ul>\n",
+    ]
+    assert split_blocks("") == []
+    assert split_blocks("text") == ["text"]
+    assert split_blocks("text <b>x</b> tail") == ["text <b>x</b> tail"]
+
+
+def test_equal_and_missing_versions_are_not_marked() -> None:
+    assert compare_html("<p>a</p>", "<p>a</p>").is_equal
+    assert compare_html(None, "<p>a</p>") == (None, "<p>a</p>", False)
+    assert compare_html("<p>a</p>", None) == ("<p>a</p>", None, False)
+    old, new = '<p><a href="/doc/a?ref=1#b">x</a></p>', '<p><a href="/doc/a?ref=2#b">x</a></p>'
+    assert compare_html(old, new, "1", "2").is_equal
+    old, new, _ = compare_html("<p>a</p><p>b</p>", "<p>a</p>")
+    assert str(new) == "<p>a</p>"
+    assert str(old).count("blocks-removed") == 1
