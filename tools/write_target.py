@@ -34,7 +34,7 @@ class WriteTarget(NamedTuple):
 
     `call_context` is the context of the call. `protected` are the paths that caused the redirection.
     `earlier_result` is the result of an earlier call with the same key, if its proposal has ended since.
-    `is_new` is True if the call requested a new proposal.
+    `is_new` is True if the call requested a new proposal, `was_added` if the write was added to a draft.
     """
 
     call_context: Context
@@ -43,6 +43,7 @@ class WriteTarget(NamedTuple):
     protected: tuple[str, ...] = ()
     earlier_result: WriteResult | None = None
     is_new: bool = False
+    was_added: bool = False
 
     def complete_answer(self, answer: Answer) -> Answer:
         """Add the proposal of the write to an answer, and to the calls that the answer suggests."""
@@ -75,12 +76,12 @@ class WriteTarget(NamedTuple):
         return {**fields, "next_step": suggest_submission(self.call_context, proposal.id)}
 
     def _build_redirection_fields(self, proposal: Proposal) -> Data:
+        verb = "added to your draft proposal" if self.was_added else "committed to the proposal"
         return {
             "branch": proposal.content.branch,
             "protected": list_names(self.protected),
             "note": f"{_explain_protection(self.protected)}, "
-            f"so this was committed to the proposal {proposal.id} instead; "
-            f"{proposal.content.target} has not changed",
+            f"so this was {verb} {proposal.id} instead; {proposal.content.target} has not changed",
             "next_step": suggest_submission(self.call_context, proposal.id),
         }
 
@@ -133,14 +134,18 @@ def propose_write(
     fields: Mapping[str, Any],
     new_proposal: NewProposal | None = None,
 ) -> tuple[WriteTarget, WriteResult]:
-    """Write operations to a new proposal: the caller's, or one for protected `paths`.
+    """Write operations to a proposal: one that the caller requested, or the draft for protected `paths`.
 
     Raises the errors of `ProposalActions.propose`.
     """
     from workspace.proposals.actions.repository import ProposalEnded
 
     outcome = context.workspace.proposal_actions().propose(
-        operations, identify_actor(context, tool), **fields, new_proposal=new_proposal
+        operations,
+        identify_actor(context, tool),
+        **fields,
+        new_proposal=new_proposal,
+        is_redirected=new_proposal is None,
     )
     if outcome.proposal is None:  # a dry run, or nothing to change
         return WriteTarget(context, context, None, tuple(paths)), outcome.result
@@ -149,7 +154,15 @@ def propose_write(
     except ProposalEnded:  # the proposal ended before this retry; the result of the write is returned anyway
         write_context = context
     is_new = new_proposal is not None
-    return WriteTarget(context, write_context, outcome.proposal, tuple(paths), is_new=is_new), outcome.result
+    target = WriteTarget(
+        context,
+        write_context,
+        outcome.proposal,
+        tuple(paths),
+        is_new=is_new,
+        was_added=outcome.was_added,
+    )
+    return target, outcome.result
 
 
 def _bind_to_proposal(context: Context, proposal: Proposal) -> Context:

@@ -32,7 +32,7 @@ def format_commit_message(
     `trailers` are lines of visible ASCII.
     """
     subject, body = summarize_operations(summaries, paths=paths, message=message)
-    fields = {TOOL_TRAILER: tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
+    fields = {TOOL_TRAILER: tool, CLIENT_TRAILER: clean_client_name(client), **(trailers or {})}
     trailer_paragraph = "\n".join(f"{name}: {value}" for name, value in fields.items())
     return "\n\n".join(part for part in (_shorten_subject(subject), body, trailer_paragraph) if part) + "\n"
 
@@ -93,6 +93,9 @@ def _shorten_subject(subject: str) -> str:
 
 TOOL_TRAILER = "Docyard-Tool"
 """The trailer that each commit of Docyard on a branch has: the tool that made it."""
+
+CLIENT_TRAILER = "Docyard-Client"
+"""The trailer with the name of the client that made a commit."""
 
 SYNC_TOOL = "sync"
 """The tool of the merges of a synchronization."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import list_commits_between
 from workspace.git.messages import (
+    CLIENT_TRAILER,
     DECIDED_BY_TRAILER,
     PERSON_TRAILER,
     SUGGESTED_BY_TRAILER,
@@ -323,7 +324,6 @@ class _ReviewReplay:
             self.void_reasons[approval.event_id] = VoidReason.REPLACED
 
 
-_CLIENT_TRAILER = "Docyard-Client"
 _MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that are read
 
 
@@ -352,5 +352,5 @@ def _is_client_commit(commit: Commit) -> bool:
     Git preserves the message and the author of a rewritten commit, and changes the committer.
     """
     trailers = read_trailers(commit.message)
-    is_by_client = _CLIENT_TRAILER in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
+    is_by_client = CLIENT_TRAILER in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
     return is_by_client and commit.author == commit.committer

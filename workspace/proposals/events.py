@@ -105,7 +105,10 @@ class CommentTarget:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The opening of a proposal: `branch` was created at the commit `base` of the branch `target`."""
+    """The opening of a proposal: `branch` was created at the commit `base` of the branch `target`.
+
+    `is_redirected` is True if a direct write to a protected path opened the proposal.
+    """
 
     kind: ClassVar[str] = "opened"
     title: str
@@ -113,6 +116,7 @@ class Opened:
     target: str
     branch: str
     base: str | None
+    is_redirected: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,6 +591,7 @@ _CLASS_AND_CHECKS_BY_KIND: Mapping[str, tuple[Callable[..., EventBody], Mapping[
             "target": read_target,
             "branch": read_branch,
             "base": make_optional_check(check_commit),
+            "is_redirected": make_optional_check(read_boolean),
         },
     ),
     "edited": (

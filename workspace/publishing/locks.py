@@ -99,13 +99,17 @@ class CannotWrite(WorkspaceError):
 
 
 @contextmanager
-def docyard_lock(common_dir: Path, *, timeout_s: float | None = None) -> Iterator[None]:
+def docyard_lock(
+    common_dir: Path, path: str = LOCK_PATH, *, timeout_s: float | None = None
+) -> Iterator[None]:
     """Acquire the lock that all Docyard writers of a repository share; the system releases it after a crash.
+
+    `path` is the path of another lock, which may be acquired before that of writers, and not after it.
 
     Raises:
         AnotherWriter: the lock was not free within `timeout_s` seconds (default 10).
     """
-    file = common_dir / LOCK_PATH
+    file = common_dir / path
     deadline = time.monotonic() + (WAIT_FOR_DOCYARD_S if timeout_s is None else timeout_s)
     while True:
         descriptor = open_lock(common_dir, file.name)

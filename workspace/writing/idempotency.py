@@ -139,15 +139,18 @@ class RequestLog:
         scanned_commit = self._commits.get(id)
         if scanned_commit is None:
             commit = self._git.commit(id)
-            scanned_commit = _ScannedCommit(
-                id, commit.parents, read_trailers(commit.message).get(_KEY_TRAILER)
-            )
+            scanned_commit = _ScannedCommit(id, commit.parents, read_key(commit.message))
         return scanned_commit
 
 
 def get_request_log(branch: Branch) -> RequestLog:
     """Return the log of a repository's keyed requests, created at the first use."""
     return branch.shared(RequestLog, lambda: RequestLog(branch.git))
+
+
+def read_key(message: str) -> str | None:
+    """Return the idempotency key in the trailers of a commit message, or None."""
+    return read_trailers(message).get(_KEY_TRAILER)
 
 
 def check_idempotency_key(key: str) -> None:

@@ -92,7 +92,8 @@ class WriteRequest:
     Most fields are the parameters of `Workspace.write`. With `skip_policy`,
     a dry run is not checked against the policy and the guards. `check_new_request` is called for a keyed
     request that no commit has recorded, if the branch has protected paths and is not a proposal's. It may
-    raise an error to refuse the request. `trailers` are further trailers of the commit.
+    raise an error to refuse the request. `trailers` are further trailers of the commit. `confirm` is called
+    under Docyard's lock right before the commit, and may raise an error too.
     """
 
     workspace: Branch
@@ -109,6 +110,7 @@ class WriteRequest:
     person: Person | None = None
     skip_policy: bool = False
     trailers: Mapping[str, str] = field(default_factory=dict)
+    confirm: Callable[[], None] | None = None
 
     def write(self) -> WriteResult:
         """Plan the operations and publish the changes. Raises the errors of `Workspace.write`.
@@ -209,6 +211,8 @@ class WriteRequest:
             check_direct_write(result.plan.snapshot, result.changes)
         for guard in tuple(self.workspace.guards.values()):
             guard(result.plan.snapshot, result.changes)
+        if self.confirm is not None and not self.dry_run:
+            self.confirm()
 
     def _read_base_snapshot(self) -> Snapshot | None:
         name = self.base_commit

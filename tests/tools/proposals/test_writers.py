@@ -207,3 +207,17 @@ def test_title_of_direct_write_is_not_cut(call_tool: CallTool) -> None:
     data = check_success(call_tool("view_proposal", proposal=proposal))
     assert len(data["title"]) > 72
     assert "…" not in data["title"] + data.get("description", "")
+
+
+def test_second_direct_write_names_the_same_draft(call_tool: CallTool, repo: Repo) -> None:
+    first = check_success(call_tool("edit_document", **SPEC))
+    second = check_success(call_tool("edit_document", **{**SPEC, "content": "At night, more."}))
+    assert second["proposal"] == first["proposal"]
+    assert "committed to the proposal" in first["note"]
+    assert f"added to your draft proposal {first['proposal']} instead" in second["note"]
+    assert second["branch"] == first["branch"]
+    assert first["proposal"] in str(second["next_step"])
+    assert "overlaps" not in second
+    call_tool("update_proposal", proposal=first["proposal"], action="submit")
+    third = check_success(call_tool("edit_document", **{**SPEC, "content": "Ten in all."}))
+    assert third["proposal"] != first["proposal"]

@@ -3,6 +3,7 @@
 actions.py              the actions on the proposals of a workspace
 discuss.py              the discussion of an open proposal
 document_discussion.py  the comments on the documents of a branch
+drafts.py               the drafts to which direct writes to protected paths are added
 merge.py                the merge of a proposal into its target
 merge_gate.py           the requirements of a merge
 open.py                 the opening of a proposal

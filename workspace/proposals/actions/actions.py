@@ -116,8 +116,12 @@ class ProposalActions:
         seen_texts: SeenTexts | None = None,
         keyed_request: KeyedRequest | None = None,
         new_proposal: NewProposal | None = None,
+        is_redirected: bool = False,
     ) -> ProposedWrite:
         """Write operations to a new proposal, named by the caller or by the commit message of the write.
+
+        If `is_redirected`, the call was a direct write to protected paths. It is added to the draft that
+        another such call of its author and client opened within the last hour.
 
         The other parameters and the errors are those of `Workspace.write`. Also raises InvalidTarget, and
         InvalidEventText for the title or description of `new_proposal`.
@@ -136,7 +140,7 @@ class ProposalActions:
             check_new_request=None,  # the target is a proposal
             person=actor.person,
         )
-        return open.propose(self._repository, call, actor, new_proposal)
+        return open.propose(self._repository, call, actor, new_proposal, is_redirected=is_redirected)
 
     def has_proposal_for(self, request: KeyedRequest) -> bool:
         """Return True if a call with this key became or opened a proposal."""

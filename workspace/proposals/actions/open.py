@@ -5,6 +5,7 @@ A direct write to a protected path opens a proposal, and is written to its branc
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ from workspace.git.messages import PROPOSAL_TRAILER, read_trailers, summarize_op
 from workspace.git.store import require_writable
 from workspace.policy.protection import Protected
 from workspace.proposal_ids import derive_id, generate_id
+from workspace.proposals.actions import drafts
 from workspace.proposals.actions.repository import (
     ProposalEnded,
     ProposedWrite,
@@ -108,12 +110,16 @@ def append_opened_event(
     *,
     submit: bool,
     key: str | None,
+    is_redirected: bool = False,
 ) -> Proposal:
     """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
     tip = repository.workspace.for_branch(branch).tip()
     assert tip is not None
     bases = repository.workspace.git.merge_bases(resolve_target_tip(repository.workspace, target), tip)
-    bodies: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
+    base = bases[0] if bases else tip
+    bodies: list[EventBody] = [
+        Opened(title, description, target, branch, base, True if is_redirected else None)
+    ]
     if submit:
         bodies.append(Submitted(tip))
     repository.append(id, bodies, actor, key, check=lambda: check_branch(repository.workspace.git, branch))
@@ -141,11 +147,18 @@ _MAX_DESCRIPTION_CHARACTERS = 20_000
 
 
 def propose(
-    repository: ProposalRepository, call: WriteRequest, actor: Actor, new_proposal: NewProposal | None = None
+    repository: ProposalRepository,
+    call: WriteRequest,
+    actor: Actor,
+    new_proposal: NewProposal | None = None,
+    *,
+    is_redirected: bool = False,
 ) -> ProposedWrite:
     """Write a call's operations to a new proposal; no proposal is opened if they change nothing.
 
-    Without `new_proposal`, the commit message of the call becomes the title and the description.
+    Without `new_proposal`, the commit message of the call becomes the title and the description. If
+    `is_redirected`, a direct write to protected paths is added to the draft of its author and client
+    (`drafts.py`).
 
     The branch is created first, then the operations are written, then the event is appended. An unfinished
     proposal after a crash is not listed, and a retry with the same key completes it. The branch is removed if
@@ -162,18 +175,61 @@ def propose(
         if earlier_write is None:
             raise _make_missing_write_error(repository, id)
         return earlier_write
-    planned_result = replace(call, dry_run=True, skip_policy=True).write()
-    if call.dry_run or not planned_result.changes:
-        return ProposedWrite(None, planned_result)
+    with drafts.drafts_lock(repository) if is_redirected and not call.dry_run else nullcontext():
+        if is_redirected and key is not None and call.keyed_request is not None:
+            earlier_write = _find_added_write(repository, call.keyed_request)
+            if earlier_write is not None:
+                return earlier_write
+        planned_result = replace(call, dry_run=True, skip_policy=True).write()
+        if call.dry_run or not planned_result.changes:
+            return ProposedWrite(None, planned_result)
+        # After a crash, the retry of a call with a key completes the branch that the call has created.
+        if is_redirected and workspace.git.tip(find_unfinished_branch(workspace.git, id, "")) is None:
+            added_write = drafts.add_to_draft(repository, call, actor, target, planned_result)
+            if added_write is not None:
+                return added_write
+        opening = _Opening(id, target, planned_result.commit or tip, key, is_redirected=is_redirected)
+        return _open_with_write(repository, call, actor, new_proposal, opening, planned_result)
+
+
+class _Opening(NamedTuple):
+    """The opening of a proposal by a write: its id, its target and the commit of it, and the call's key."""
+
+    id: str
+    target: str
+    base: str
+    key: str | None
+    is_redirected: bool
+
+
+def _open_with_write(
+    repository: ProposalRepository,
+    call: WriteRequest,
+    actor: Actor,
+    new_proposal: NewProposal | None,
+    opening: _Opening,
+    planned_result: WriteResult,
+) -> ProposedWrite:
+    """Open a proposal with the operations of a call, which were planned on its target."""
+    workspace, id = call.workspace, opening.id
     title, description, submit = new_proposal or (*_describe_call(call, planned_result), False)
     branch = find_unfinished_branch(workspace.git, id, title)
-    with create_branch_with_rollback(repository, id, branch, planned_result.commit or tip):
+    with create_branch_with_rollback(repository, id, branch, opening.base):
         with workspace.writer_lock, ignore_preliminary_commits():
             result = replace(call, workspace=workspace.for_branch(branch)).write()
         if not result.changes and result.recorded_request is None:
             return ProposedWrite(None, result)
         proposal = append_opened_event(
-            repository, id, title, description, target, branch, actor, submit=submit, key=key
+            repository,
+            id,
+            title,
+            description,
+            opening.target,
+            branch,
+            actor,
+            submit=submit,
+            key=opening.key,
+            is_redirected=opening.is_redirected,
         )
         return ProposedWrite(proposal, result)
 
@@ -181,7 +237,11 @@ def propose(
 def check_not_proposed(repository: ProposalRepository, request: KeyedRequest) -> None:
     """Raise Protected if a call with this key became a proposal, which may be merged by now."""
     id = derive_id(request.key)
-    earlier_write = _find_earlier_write(repository, id, request) if id in repository.list_ids() else None
+    earlier_write = (
+        _find_earlier_write(repository, id, request)
+        if id in repository.list_ids()
+        else _find_added_write(repository, request)
+    )
     if earlier_write is not None and earlier_write.result.commit is not None:
         git = repository.workspace.git
         commit = git.commit(earlier_write.result.commit)
@@ -218,6 +278,13 @@ def _find_earlier_write(
     proposal = _find_proposal(repository, id)
     earlier_result = find_write(repository.workspace, proposal, request) if proposal is not None else None
     return ProposedWrite(proposal, earlier_result) if earlier_result is not None else None
+
+
+def _find_added_write(repository: ProposalRepository, request: KeyedRequest) -> ProposedWrite | None:
+    """Return the result of an earlier write with this key that was added to a draft. Raises KeyReused."""
+    proposal = drafts.find_draft_of_request(repository, request)
+    earlier_result = find_write(repository.workspace, proposal, request) if proposal is not None else None
+    return ProposedWrite(proposal, earlier_result, was_added=True) if earlier_result is not None else None
 
 
 def _make_missing_write_error(repository: ProposalRepository, id: str) -> WorkspaceError:

@@ -165,11 +165,13 @@ class ActionResult(NamedTuple):
 class ProposedWrite(NamedTuple):
     """A write that became a proposal, and its result.
 
-    `proposal` is None if nothing was written, as in a dry run.
+    `proposal` is None if nothing was written, as in a dry run. `was_added` is True if the write was added to
+    a draft that an earlier write had opened.
     """
 
     proposal: Proposal | None
     result: WriteResult
+    was_added: bool = False
 
 
 _log = logging.getLogger("docyard")

@@ -39,7 +39,7 @@ def test_direct_write_becomes_proposal_and_is_merged(setup: ProposalSetup) -> No
     with pytest.raises(Protected) as error_info:
         setup.write("One.", "specs/api.md", "calls")
     assert error_info.value.paths == ("specs/api.md",)
-    proposal, write_result = setup.propose()
+    proposal, write_result, _ = setup.propose()
     assert proposal is not None
     assert setup.repo.head() == head_before
     assert (write_result.is_committed, write_result.commit) == (True, proposal.tip)
