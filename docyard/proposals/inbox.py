@@ -77,6 +77,7 @@ class Inbox:
         self._code_owners: LRUCache[tuple[str, str], CodeOwners | None] = LRUCache(_MAX_CACHED_TARGETS)
         self._participants = Participants()
         self._people: tuple[Mapping[str, KnownPerson], frozenset[Author]] = {}, frozenset()
+        self._last_events: tuple[Sequence[Proposal], Mapping[str, Sequence[Event]]] = (), {}
         self._lock = threading.Lock()
 
     def identify(self, person: Person | None) -> Participant:
@@ -87,13 +88,15 @@ class Inbox:
 
     def list_people(self, proposals: Sequence[Proposal]) -> Participants:
         """Return the owners of tokens and the authors of proposals and of their comments."""
-        return self._update_participants(
-            self._read_tokens(), self._actions.list_events_by_id(proposal.id for proposal in proposals)
-        )
+        return self._update_participants(self._read_tokens(), self._list_events(proposals))
 
     def read(self, proposal: Proposal, proposals: Sequence[Proposal]) -> Attention:
         """Return the people whom a proposal concerns; `proposals` are all of the repository."""
         return self.read_all((proposal,), proposals)[proposal.id]
+
+    def read_reviewers(self, proposal: Proposal, proposals: Sequence[Proposal]) -> Attention:
+        """Return the people whom a proposal concerns, without a search for conflicts that needs a merge."""
+        return self.read_all((proposal,), proposals, max_merge_s=0)[proposal.id]
 
     def read_all(
         self,
@@ -109,7 +112,7 @@ class Inbox:
         computed for at most `max_merge_s` seconds; further conflicts are unknown.
         """
         tokens = self._read_tokens()
-        events = self._actions.list_events_by_id(proposal.id for proposal in proposals)
+        events = self._list_events(proposals)
         participants = self._update_participants(tokens, events)
         tips: TargetTips = {}
         targets: dict[str, _Target | None] = {}
@@ -124,10 +127,18 @@ class Inbox:
             if proposal.is_open and (person is None or person.key == attention.owner.key):
                 may_merge = deadline is None or time.monotonic() < deadline
                 attention = attention._replace(
-                    has_conflicts=self._reviews.has_conflicts(proposal, may_merge=may_merge)
+                    has_conflicts=self._reviews.has_conflicts(proposal, tips, may_merge=may_merge)
                 )
             attentions[proposal.id] = attention
         return attentions
+
+    def _list_events(self, proposals: Sequence[Proposal]) -> Mapping[str, Sequence[Event]]:
+        """Return the events of all proposals; those of the last call if it had the same object."""
+        last_proposals, events = self._last_events
+        if last_proposals is not proposals or not proposals:
+            events = self._actions.list_events_by_id(proposal.id for proposal in proposals)
+            self._last_events = proposals, events
+        return events
 
     def _read_tokens(self) -> Mapping[str, KnownPerson]:
         try:

@@ -41,7 +41,12 @@ def build_get_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         if_none_match = request.headers.get("if-none-match", "")
         page_request = PageRequest(
-            site, request.state.caller, request.path_params, request.query_params, known_etags=if_none_match
+            site,
+            request.state.caller,
+            request.path_params,
+            request.query_params,
+            known_etags=if_none_match,
+            cookies=request.cookies,
         )
         return await run_in_thread(partial(_render, page_request, handle))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from docyard.caller import is_operator
+from docyard.proposals.inbox import get_inbox
 from docyard.web.templates import render_template
 from docyard.web.urls import PageUrls
 from workspace.errors import WorkspaceError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from docyard.web.site import Site
     from index.service import SearchIndex
     from workspace.proposals.actions.repository import Actor
+    from workspace.proposals.participants import Participants
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -41,7 +43,8 @@ class PageRequest:
     """A request: the parameters of its path, its query, and the fields and files of its form.
 
     The index and the workspace stay the same during a request. `page` and `redirect` build responses.
-    `known_etags` has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2).
+    `known_etags` has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2). `cookies`
+    are the browser's.
     """
 
     site: Site
@@ -51,6 +54,7 @@ class PageRequest:
     fields: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, UploadedFile] = field(default_factory=dict)
     known_etags: str = ""
+    cookies: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def index(self) -> SearchIndex:
@@ -93,6 +97,11 @@ class PageRequest:
     def proposals(self) -> tuple[Proposal, ...]:
         """Return every proposal, the newest first, in the state of `version`."""
         return self.site.list_proposals(self.workspace, self.version)
+
+    @cached_property
+    def participants(self) -> Participants:
+        """Return the people whom a text can mention."""
+        return get_inbox(self.workspace).list_people(self.proposals)
 
     @property
     def workspace_name(self) -> str:

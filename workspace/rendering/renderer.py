@@ -13,6 +13,7 @@ from workspace.config.tables import Dialect, LinkRules
 from workspace.errors import LimitExceeded
 from workspace.links.definitions import find_definitions
 from workspace.lru_cache import LRUCache
+from workspace.markdown.html.mentions import mark_mentions
 from workspace.markdown.html.page import ContainerSyntax, MarkdownFeatures, ParsedPage
 from workspace.markdown.html.reader import read_page
 from workspace.markdown.html.writer import write_html
@@ -30,7 +31,7 @@ from workspace.rendering.links import (
 from workspace.rendering.sanitizer import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
@@ -165,22 +166,34 @@ def render_text(
     snapshot: Snapshot | None = None,
     base_path: str = "",
     breaks: bool = True,
+    mentions: Mapping[str, str] | None = None,
 ) -> str:
     """Return a short Markdown text as HTML without ids, such as a comment or a description.
 
     With `breaks` each line end is a line break, as in comments. Relative links are relative to the document
-    `base_path` of the snapshot; without a snapshot they have no target.
+    `base_path` of the snapshot; without a snapshot they have no target. `mentions` are the names of people by
+    their handles, which are marked in the text.
     """
-    key = (markdown, snapshot.tree if snapshot else None, urls, base_path, breaks)
-    return _rendered_texts.get(key, lambda: _render_text(markdown, urls, snapshot, base_path, breaks))
+    names = tuple(sorted(mentions.items())) if mentions else ()
+    key = (markdown, snapshot.tree if snapshot else None, urls, base_path, breaks, names)
+    return _rendered_texts.get(
+        key, lambda: _render_text(markdown, urls, snapshot, base_path, breaks, dict(names))
+    )
 
 
 def _render_text(
-    markdown: str, urls: PageUrls, snapshot: Snapshot | None, base_path: str, breaks: bool
+    markdown: str,
+    urls: PageUrls,
+    snapshot: Snapshot | None,
+    base_path: str,
+    breaks: bool,
+    mentions: Mapping[str, str],
 ) -> str:
     links = snapshot.config.links if snapshot else LinkRules()
     features = MarkdownFeatures(links.wiki, breaks=breaks, containers=_CONTAINERS[links.dialect])
-    html = _render_without_ids(markdown[:MAX_TEXT_LENGTH], features, urls, snapshot, base_path)
+    html = _render_without_ids(
+        markdown[:MAX_TEXT_LENGTH], features, urls, snapshot, base_path, mentions=mentions
+    )
     return html + "<p>…</p>\n" if len(markdown) > MAX_TEXT_LENGTH else html
 
 
@@ -191,13 +204,17 @@ def _render_without_ids(
     snapshot: Snapshot | None,
     path: str,
     *,
+    mentions: Mapping[str, str] | None = None,
     marks_diagrams: bool = False,
 ) -> str:
     text = text.removeprefix("\ufeff")
     tree = PageFileTree(snapshot) if snapshot else None
     link_renderer = LinkRenderer(tree, path, urls, None, is_page=False)
     context = PageContext(link_renderer, None, marks_diagrams=marks_diagrams)
-    html, _ = _write_page(_parse_page(text, features), text, context)
+    page = _parse_page(text, features)
+    if page is not None and mentions:
+        mark_mentions(page.tokens, mentions)
+    html, _ = _write_page(page, text, context)
     return html
 
 

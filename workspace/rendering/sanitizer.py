@@ -52,7 +52,7 @@ _ATTRIBUTES_WITH_MATH = PERMITTED_ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_AT
 PERMITTED_CLASSES = frozenset({
     "anchor", "broken", "external", "image-link", "footnote-ref", "footnote-backref", "footnotes",
     "task-list", "task-list-item", "alert", "alert-note", "alert-tip", "alert-important", "alert-warning",
-    "alert-caution", "alert-title", "mermaid", "tabs", "tab",
+    "alert-caution", "alert-title", "mention", "mermaid", "tabs", "tab",
     "tab-title",
 })  # fmt: skip
 """The permitted classes, in addition to `language-…` of code."""

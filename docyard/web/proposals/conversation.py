@@ -40,11 +40,17 @@ if TYPE_CHECKING:
 
 
 def render_discussion_text(request: PageRequest, text: str, path: str = "") -> Markup:
-    """Return a text as safe HTML. Its links are relative to `path`, and point to the served branch."""
+    """Return a text as safe HTML, in which people are marked whom it mentions.
+
+    Its links are relative to `path`, and point to the served branch.
+    """
     from workspace.rendering.renderer import render_text
 
     snapshot = request.workspace.snapshot()
-    html = render_text(text, urls=request.urls.at(None), snapshot=snapshot, base_path=path)
+    people = request.participants.find_mentions(text) if "@" in text else {}
+    mentions = {handle: person.shown_name for handle, person in people.items()}
+    urls = request.urls.at(None)
+    html = render_text(text, urls=urls, snapshot=snapshot, base_path=path, mentions=mentions)
     return mark_trusted(request.site.code_colours.add_colours(html).html)
 
 

@@ -180,3 +180,16 @@ def test_html_of_adversarial_containers_is_bounded(tmp_path: Path, dialect: str,
     repo = repositories.create_repository(tmp_path / "repo", {"a.md": text, "docyard.toml": settings})
     page = render(take_snapshot(repo), "a.md", urls=URLS)
     assert len(page.html) < MAX_GROWTH_FACTOR * len(text) + MAX_ADDED_LENGTH
+
+
+def test_mentions_of_known_people_are_marked() -> None:
+    text = "@ana and **@ben**, not `@ana`, [@ana](https://x.org) or @zoe\n\n<b>@ana</b> & <i"
+    html = render_text(text, urls=URLS, mentions={"ana": 'Ana & "Li"', "ben": ""})
+    assert html.startswith(
+        '<p><span class="mention" title="Ana &amp; &quot;Li&quot;">@ana</span> and <strong>'
+    )
+    assert html.count('class="mention"') == 3
+    assert '<span class="mention" title="">@ben</span>' in html
+    assert "or @zoe" in html
+    assert find_html_problems(html) == []
+    assert 'class="mention"' not in render_text(text, urls=URLS)

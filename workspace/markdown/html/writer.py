@@ -300,6 +300,11 @@ def _write_link_close(call: _RuleCall) -> str:
     return call.context.close_link()
 
 
+def _write_mention(call: _RuleCall) -> str:
+    token = call.token
+    return f'<span class="mention" title="{escape(token.meta["name"])}">{escape(token.content)}</span>'
+
+
 def _write_image(call: _RuleCall) -> str:
     attributes = {name: str(value) for name, value in call.token.attrItems()}
     alt_text = call.renderer.renderInlineAsText(call.token.children, call.options, call.env)
@@ -336,6 +341,7 @@ def _write_footnote_anchor(call: _RuleCall) -> str:
 
 _RULES = {
     "heading_open": _write_heading_open,
+    "mention": _write_mention,
     "heading_close": _write_heading_close,
     "blockquote_open": _write_blockquote_open,
     "list_item_open": _write_list_item_open,

@@ -213,15 +213,18 @@ class ProposalReview:
         workspace = self._workspace
         return merge_commits(workspace.snapshot(proposal.tip), workspace.snapshot(target_commit)).conflicts
 
-    def has_conflicts(self, proposal: Proposal, *, may_merge: bool = True) -> bool | None:
+    def has_conflicts(
+        self, proposal: Proposal, tips: TargetTips | None = None, *, may_merge: bool = True
+    ) -> bool | None:
         """Return True if the merge of an open proposal has conflicts; None if it is unknown.
 
-        The merge is computed only if both sides changed the same paths, and if `may_merge` is True.
+        The merge is computed only if both sides changed the same paths, and if `may_merge` is True. `tips`
+        caches the tips of targets for several proposals.
         """
         if not proposal.is_open or proposal.tip is None:
             return False
         try:
-            target = self._workspace.git.tip(proposal.content.target)
+            target = self._find_target_tip(proposal, {} if tips is None else tips)
             if target is None:
                 return None
             tip = proposal.tip
@@ -239,7 +242,6 @@ class ProposalReview:
 
     def _may_conflict(self, proposal: Proposal, target: str, tip: str) -> bool:
         """Return False if the two sides changed no path in common, and none below a path of the other."""
-        self._graph.refresh()
         base = self._bases.find(target, tip)
         if base in (None, target, tip):
             return base is None
@@ -360,15 +362,19 @@ class ProposalReview:
             return self._bases.find_base(recorded_base, tip), tip
         if proposal.tip is None:
             return None
-        tip, branch = proposal.tip, proposal.content.target
-        tips = {} if tips is None else tips
-        if branch not in tips:
-            self._graph.refresh()
-            tips[branch] = self._workspace.git.tip(branch)
-        target = tips[branch]
+        tip = proposal.tip
+        target = self._find_target_tip(proposal, {} if tips is None else tips)
         if target is None:
             return self._bases.find_base(recorded_base, tip), tip
         return self._compared_commits.get((target, tip), lambda: (self._bases.find(target, tip), tip))
+
+    def _find_target_tip(self, proposal: Proposal, tips: TargetTips) -> str | None:
+        """Return the tip of a proposal's target; the history is read again if the tip is not in `tips`."""
+        branch = proposal.content.target
+        if branch not in tips:
+            self._graph.refresh()
+            tips[branch] = self._workspace.git.tip(branch)
+        return tips[branch]
 
     def _list_paths(self, compared_commits: ComparedCommits) -> frozenset[str]:
         return self._paths.get(
