@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workspace.history.drift import DriftFinder
+    from workspace.history.growth import GrowthCounter
     from workspace.history.log import History
     from workspace.history.moved_addresses import Moves
     from workspace.trace import TraceFinder
@@ -82,6 +83,12 @@ class Archive(Workspace):
         raise NoHistory()
 
     def drift_finder(self) -> DriftFinder:
+        """Raise NoHistory: an archive contains one tree without a history."""
+        from workspace.history.log import NoHistory
+
+        raise NoHistory()
+
+    def growth_counter(self) -> GrowthCounter:
         """Raise NoHistory: an archive contains one tree without a history."""
         from workspace.history.log import NoHistory
 

@@ -12,19 +12,21 @@ from workspace.git.store import GitStore
 from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from typing import Self
 
     from workspace.edits.operation import Operation
     from workspace.errors import WorkspaceError
     from workspace.history.drift import DriftFinder
+    from workspace.history.growth import GrowthCounter
     from workspace.history.log import History
     from workspace.history.moved_addresses import Moves
     from workspace.policy.tokens import Person
     from workspace.proposals.actions.actions import ProposalActions, PullRequestReport
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.review import ProposalReview
+    from workspace.proposals.review_times import ReviewTimes
     from workspace.snapshot.derived_values import Progress
     from workspace.sync.status import TrackingStatus
     from workspace.task_graph import TaskGraph
@@ -160,6 +162,18 @@ class Workspace(Branch):
         from workspace.history.drift import DriftFinder
 
         return self.shared(DriftFinder, lambda: DriftFinder(self.git))
+
+    def growth_counter(self) -> GrowthCounter:
+        """Return the counter of documents and tasks over time, created on first use. Raises NoHistory."""
+        from workspace.history.growth import GrowthCounter
+
+        return self.shared(GrowthCounter, lambda: GrowthCounter(self.git))
+
+    def review_times(self, proposals: Iterable[Proposal]) -> list[ReviewTimes]:
+        """Return the times of proposals: opened for review, first reviewed, merged."""
+        from workspace.proposals.review_times import ReviewTimesReader
+
+        return self.shared(ReviewTimesReader, lambda: ReviewTimesReader(self.git)).read(proposals)
 
     def trace_finder(self) -> TraceFinder:
         """Return the traces of identifiers, created on first use."""

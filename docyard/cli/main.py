@@ -81,6 +81,7 @@ COMMANDS = (
     "metadata",
     "tasks",
     "trace",
+    "report",
     "validate",
     "fix",
     "eval",
@@ -104,6 +105,7 @@ _FOLDERS = {
     "diff": "history",
     "blame": "history",
     "drift": "history",
+    "report": "reports",
 }
 """The folders of the commands whose modules are in a folder of `docyard/commands/`."""
 

@@ -21,6 +21,7 @@ Each module defines a click command named `command`.
     options.py     options that several commands share, and the function that opens their index
     proposals/     `docyard proposals`
     read.py        `docyard read`
+    reports/       `docyard report`
     search.py      `docyard search`
     serve.py       `docyard serve`
     sources/       `docyard sources`

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from docyard.caller import is_operator
 from docyard.database.database import open_database
 from docyard.http.monitoring import Monitoring
+from docyard.records.summary import read_daily_searches
 from docyard.sources.default_organization import DefaultOrganization
 from docyard.web.records.proposals import build_document_proposer
 from docyard.web.records.records import RecordsAccess
@@ -17,6 +18,8 @@ from docyard.web.records.routes import build_records_routes
 from index.sources.settings import SourceSettings, SourcesFile
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from starlette.routing import BaseRoute
 
     from docyard.caller import Caller
@@ -67,6 +70,15 @@ class ConfiguredRepository:
     def has_records(self) -> bool:
         """True if the server records searches, and has a page of them."""
         return self.settings.records.mode != "off"
+
+    def read_searches(self, first_day: date, last_day: date) -> dict[date, tuple[int, int]]:
+        """Return the recorded searches of each day, and those that found nothing.
+
+        Raises DatabaseUnavailable and SchemaMismatch.
+        """
+        organization_id = self._organization.get_target().organization_id
+        with self._database.connect() as connection:
+            return read_daily_searches(connection, organization_id, first_day, last_day)
 
     def build_routes(self, site: Site | None) -> list[BaseRoute]:
         """Return the routes of the pages of records, which operators see."""

@@ -443,7 +443,15 @@ def start_server(
     script = None if mermaid is None else _read_script(mermaid)
     has_records = configured is not None and configured.has_records
     site = (
-        Site(service.get_index, not service.may_write, script, math, service.notify_write, has_records)
+        Site(
+            service.get_index,
+            not service.may_write,
+            script,
+            math,
+            service.notify_write,
+            has_records,
+            configured.read_searches if configured is not None and has_records else None,
+        )
         if service.get_index is not None
         else None
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from typing import Any, ClassVar, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
@@ -200,6 +201,34 @@ def _read_names(connection: Connection, name: Any, organization_id: str) -> dict
 
 
 def _read_points(connection: Connection, condition: ColumnElement[bool], period: Period) -> list[Point]:
+    points = {point.start_ms: point for point in _sum_points(connection, condition)}
+    return [points.get(start, Point(start, 0, 0)) for start in period.starts]
+
+
+def read_daily_searches(
+    connection: Connection, organization_id: str | None, first_day: date, last_day: date
+) -> dict[date, tuple[int, int]]:
+    """Return the searches of each day (UTC) that has some, and those that found nothing.
+
+    None is all organizations.
+    """
+    first_ms, last_ms = (
+        int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000
+        for day in (first_day, last_day)
+    )
+    condition = and_(
+        SEARCH_COUNTS.c.unit == "day",
+        SEARCH_COUNTS.c.start >= first_ms,
+        SEARCH_COUNTS.c.start <= last_ms,
+        *([SEARCH_COUNTS.c.organization_id == organization_id] if organization_id is not None else ()),
+    )
+    return {
+        datetime.fromtimestamp(point.start_ms / 1_000, UTC).date(): (point.searches, point.empty_searches)
+        for point in _sum_points(connection, condition)
+    }
+
+
+def _sum_points(connection: Connection, condition: ColumnElement[bool]) -> list[Point]:
     rows = connection.execute(
         select(
             SEARCH_COUNTS.c.start,
@@ -209,8 +238,7 @@ def _read_points(connection: Connection, condition: ColumnElement[bool], period:
         .where(condition)
         .group_by(SEARCH_COUNTS.c.start)
     )
-    points = {row[0]: Point(row[0], int(row[1]), int(row[2])) for row in rows}
-    return [points.get(start, Point(start, 0, 0)) for start in period.starts]
+    return [Point(row[0], int(row[1]), int(row[2])) for row in rows]
 
 
 def _read_shares(

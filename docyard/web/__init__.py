@@ -2,6 +2,7 @@
 
 administration/   the pages of administrators of a server of organizations
 background.py     a background queue for work that pages do not wait for
+charts.py         charts as SVG, on a page or in a file
 diagrams.py       the frame that draws diagrams
 diff.py           the view of changes on a page: documents, sections and rows of text
 diff_views.py     the views of changes
@@ -9,6 +10,7 @@ documents/        the pages of a document
 endpoints.py      endpoints that answer a request in a worker thread
 errors.py         the page of an error
 forms.py          the fields of a form
+growth.py         the count of documents and tasks over time, in the background and in a cache
 headers.py        security headers of every response
 home.py           the home page
 library/          the pages of a workspace
@@ -22,6 +24,7 @@ rendered_diff.py  both versions of changed sections as rendered text
 routes.py         the routes of all pages
 servers.py        the first page of a server of organizations
 site.py           the pages of one server, and their shared state
+statistics/       the page of statistics over time, which `docyard report` prints
 summaries.py      summaries of documents, and the last change of each
 templates.py      the boundary module of Jinja2
 urls.py           the URLs of pages

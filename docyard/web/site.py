@@ -12,13 +12,14 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.background import BackgroundQueue
+from docyard.web.growth import GrowthCounts
 from docyard.web.live import LiveUpdates
 from docyard.web.summaries import LastChanges, Summaries
 from workspace.errors import WorkspaceError
@@ -28,6 +29,8 @@ from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX
 from workspace.rendering.code_colours import CodeColours
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from docyard.caller import Caller
     from index.service import SearchIndex
     from workspace.git.reader import GitReader
@@ -144,8 +147,9 @@ class Site:
 
     `index` returns the index for a new request, with its workspace: an artifact may be replaced between two
     requests. `mermaid` is the operator's script that draws diagrams, `math` enables formulas. `notify_write`
-    is called after each write. `has_records` is True if operators have a page of recorded searches. `close`
-    is called at the end of the server.
+    is called after each write. `has_records` is True if operators have a page of recorded searches, and
+    `read_searches` returns the searches of each day, and those that found nothing. `close` is called at the
+    end of the server.
     """
 
     index: Callable[[], SearchIndex]
@@ -154,12 +158,14 @@ class Site:
     math: bool = False
     notify_write: Callable[[], object] = field(default=lambda: None)
     has_records: bool = False
+    read_searches: Callable[[date, date], Mapping[date, tuple[int, int]]] | None = None
     summaries: Summaries = field(default_factory=Summaries)
     last_changes: LastChanges = field(default_factory=LastChanges)
     versions: Versions = field(default_factory=Versions)
     live_updates: LiveUpdates = field(default_factory=LiveUpdates)
     background: BackgroundQueue = field(default_factory=BackgroundQueue)
     code_colours: CodeColours = field(default_factory=CodeColours)
+    growth_counts: GrowthCounts = field(default_factory=GrowthCounts)
     _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
         init=False, default_factory=lambda: LRUCache(_MAX_CACHED_VERSIONS)
     )

@@ -114,6 +114,10 @@ class PageUrls(NamedTuple):
         """Return the URL of the matrix of traces, or of one identifier."""
         return add_query("/trace" + (f"/{quote(id, safe='')}" if id else ""), **{"ref": self.ref, **values})
 
+    def statistics(self, **values: str | int | None) -> str:
+        """Return the URL of the statistics over time."""
+        return add_query("/statistics", **{"ref": self.ref, **values})
+
     def at(self, ref: str | None) -> PageUrls:
         """Return the URLs at another ref; None is the tip of the served branch."""
         return PageUrls(ref)

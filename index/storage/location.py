@@ -171,6 +171,11 @@ def make_vectors_name() -> str:
     return f"vectors-{_make_safe_name(_read_user_name())}"
 
 
+def make_growth_name() -> str:
+    """Return the name of the folder with the counts of documents over time, for the user of this process."""
+    return f"growth-{_make_safe_name(_read_user_name())}"
+
+
 def make_private_folder(folder: Path) -> bool:
     """Create a folder that only this user can read; return False if it is not writable or not private."""
     try:

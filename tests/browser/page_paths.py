@@ -32,6 +32,7 @@ def build_page_paths(sample_site: SampleSite) -> dict[str, str]:
         "tasks": "/tasks",
         "tasks-list": "/tasks?view=list",
         "drift": "/drift",
+        "statistics": "/statistics",
         "trace": "/trace",
         "trace-one": "/trace/REQ-2",
         "sign-in": "/login",

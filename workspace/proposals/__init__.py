@@ -14,5 +14,6 @@ merge_detection.py  the detection of merged proposals
 participants.py     the people of a repository's proposals, and their mentions
 proposal.py         the current state of a proposal, derived from its events and the branches
 review/             the review of a proposal
+review_times.py     the times of proposals: opened for review, first reviewed, merged
 unreviewed.py       changes that a merge would place under a rule that did not govern them before
 """

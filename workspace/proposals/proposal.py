@@ -93,7 +93,7 @@ class ProposalContent(NamedTuple):
 
     `base` is the commit of the target on which the proposal is based: it was opened at that commit, or
     fast-forwarded to it. `bases` are the current and all earlier bases. `known_commits` are commits that the
-    proposal had, the newest last.
+    proposal had, the newest last. `submitted_at` is the time of the first submission.
     """
 
     id: str
@@ -112,6 +112,7 @@ class ProposalContent(NamedTuple):
     known_commits: tuple[str, ...]
     unknown_event_count: int
     bases: frozenset[str] = frozenset()
+    submitted_at: datetime | None = None
 
     def find_base(self, tip: str | None) -> str | None:
         """Return the commit of the target on which a tip is based.
@@ -171,6 +172,7 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
         tuple(known_commits),
         sum(isinstance(event.body, UnknownEvent) for event in events),
         frozenset(bases),
+        next((event.time for event in events if isinstance(event.body, Submitted)), None),
     )
 
 

@@ -26,8 +26,8 @@ from docyard.records.summary import (
     read_namespace_settings,
     read_summary,
 )
+from docyard.web.charts import Chart, ChartValue, build_chart
 from docyard.web.errors import get_status
-from docyard.web.records.charts import Chart, ChartValue, build_chart
 from docyard.web.records.proposals import MissingDocument, ProposeDocument
 from docyard.web.servers import Pages
 from docyard.web.templates import render_template

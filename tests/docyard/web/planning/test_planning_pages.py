@@ -179,6 +179,14 @@ def test_tests_are_unknown_in_an_artifact(tmp_path: Path) -> None:
         page = get(server, "/trace/REQ-2")
         assert page.count(">missing<") == 1
         assert "This server has no test files" in page
+        assert "Statistics" not in page
+
+
+def test_artifact_has_no_statistics(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "repo", {"a.md": "# A\n"})
+    assert main(["build", str(repo.path), "--out", str(tmp_path / "site")]) == 0
+    with serve_index(ArtifactSearchIndex(open_artifact(tmp_path / "site")), read_only=True) as server:
+        assert "NO_HISTORY" in server.get("/statistics", 404)
 
 
 def test_empty_workspace_explains_how_to_begin(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from docyard.database.tables import PROBLEM_REPORTS, TERM_TOTALS
 from docyard.records.problem_reports import add_report
 from docyard.records.recorder import Recorder
 from docyard.records.rows import RecordTarget
-from docyard.web.records.charts import ChartValue, build_chart
+from docyard.web.charts import ChartValue, build_chart
 from docyard.web.records.proposals import MissingDocument, build_document_proposer
 from tests.docyard.records.conftest import make_search, observe
 from tests.docyard.web.page_server import ParsedPage, serve_pages

@@ -1,26 +1,38 @@
-"""Charts of bars as SVG. Colours and fonts come from the style sheet; the numbers also stand in a table."""
+"""Charts of bars as SVG. Colours and fonts come from a style sheet; the numbers also stand in a table.
+
+The template `_chart.html` draws a chart on a page, and `chart.svg` as a file that stands alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from docyard.web.templates import render_template
+
 WIDTH, HEIGHT = 720, 200
-_LEFT, _BOTTOM, _TOP = 52, 24, 10
+_LEFT, _BOTTOM, _TOP = 52, 24, 14
 _GAP_SHARE = 0.25  # of the width of a bar
+_MAX_BAR_WIDTH = 48
 _TICK_STEPS = (1, 2, 5)
 
 
 class ChartValue(NamedTuple):
-    """A value of a chart, of which `part` is marked. `label` names it, below the chart and in its tooltip."""
+    """A bar from `low` to `value`, of which `part` is marked, with a line at `mark`.
+
+    `label` names it, below the chart and in its tooltip. `tooltip` replaces the label and value there.
+    """
 
     label: str
-    value: int
-    part: int = 0
+    value: float
+    part: float = 0
+    low: float = 0
+    mark: float | None = None
+    tooltip: str = ""
 
 
 class Bar(NamedTuple):
-    """A bar: its rectangle, and the rectangle of the marked part at its bottom. The unit is a pixel."""
+    """A bar: its rectangle, the rectangle of the marked part at its bottom, and its line. In pixels."""
 
     x: float
     width: float
@@ -28,6 +40,7 @@ class Bar(NamedTuple):
     height: float
     part_y: float
     part_height: float
+    mark_y: float | None
     tooltip: str
 
 
@@ -60,29 +73,39 @@ class Chart(NamedTuple):
     left: int = _LEFT
 
 
-def build_chart(name: str, title: str, description: str, values: Sequence[ChartValue]) -> Chart:
-    """Return the chart of some values."""
-    top_value = _round_up(max((value.value for value in values), default=0))
+def build_chart(
+    name: str, title: str, description: str, values: Sequence[ChartValue], unit: str = ""
+) -> Chart:
+    """Return the chart of some values. `unit` follows the numbers of the axis."""
+    top_value = _round_up(max((max(value.value, value.mark or 0) for value in values), default=0))
     plot_height = HEIGHT - _TOP - _BOTTOM
     scale = plot_height / top_value
     step = (WIDTH - _LEFT) / max(len(values), 1)
+    width = min(step * (1 - _GAP_SHARE), _MAX_BAR_WIDTH)
     base = HEIGHT - _BOTTOM
     bars = [
         Bar(
-            x=round(_LEFT + number * step + step * _GAP_SHARE / 2, 2),
-            width=round(step * (1 - _GAP_SHARE), 2),
+            x=round(_LEFT + number * step + (step - width) / 2, 2),
+            width=round(width, 2),
             y=round(base - value.value * scale, 2),
-            height=round(value.value * scale, 2),
+            height=round((value.value - value.low) * scale, 2),
             part_y=round(base - value.part * scale, 2),
             part_height=round(value.part * scale, 2),
-            tooltip=f"{value.label}: {value.value:,}",
+            mark_y=None if value.mark is None else round(base - value.mark * scale, 2),
+            tooltip=value.tooltip or f"{value.label}: {value.value:,}",
         )
         for number, value in enumerate(values)
     ]
     ticks = [
-        Tick(round(base - share * plot_height, 2), f"{round(top_value * share):,}") for share in (0, 0.5, 1)
+        Tick(round(base - share * plot_height, 2), f"{round(top_value * share):,}{unit}")
+        for share in (0, 0.5, 1)
     ]
     return Chart(name, title, description, bars, ticks, _select_labels(values, step))
+
+
+def render_svg_file(chart: Chart) -> bytes:
+    """Return a chart as an SVG file that stands alone: with its title, in light and dark, without scripts."""
+    return render_template("chart.svg", {"chart": chart}).encode("utf-8", "replace")
 
 
 def _select_labels(values: Sequence[ChartValue], step: float) -> list[AxisLabel]:
@@ -98,7 +121,7 @@ def _select_labels(values: Sequence[ChartValue], step: float) -> list[AxisLabel]
     ]
 
 
-def _round_up(value: int) -> int:
+def _round_up(value: float) -> int:
     """Return the least even number of the form 2, 4, 10, 20, 40, 100 ... that is at least a value."""
     power = 1
     while True:
