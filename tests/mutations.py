@@ -662,8 +662,8 @@ MUTATIONS = (
     Mutation(
         "the HTML of a page is sanitized",
         "workspace/rendering/sanitizer.py",
-        "    return cleaner.clean(html)\n",
-        "    return html\n",
+        "    html = cleaner.clean(html)\n",
+        "",
         ("tests/workspace/rendering",),
     ),
     Mutation(

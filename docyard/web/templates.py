@@ -72,7 +72,7 @@ def format_day(seconds: float) -> Markup:
     time = _to_datetime(seconds)
     text = f"{time.day} {time:%b %Y}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        time.isoformat(), f"{time:%Y-%m-%d %H:%M} UTC", text
+        time.isoformat(timespec="seconds"), f"{time:%Y-%m-%d %H:%M} UTC", text
     )
 
 
@@ -80,7 +80,7 @@ def format_moment(seconds: float) -> Markup:
     """Return a time (seconds since 1970) as its date and minute in UTC."""
     time = _to_datetime(seconds)
     return Markup('<time datetime="{}">{}</time>').format(
-        time.isoformat(), f"{time.day} {time:%b %Y, %H:%M} UTC"
+        time.isoformat(timespec="seconds"), f"{time.day} {time:%b %Y, %H:%M} UTC"
     )
 
 

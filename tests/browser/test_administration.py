@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -15,6 +16,7 @@ from docyard.database.schema import upgrade_schema
 from docyard.identity.access_tokens import AccessTokens
 from tests.acceptance.server import build_user_environment
 from tests.browser.conftest import TIMEOUT_MS
+from tests.browser.html_validator import validate_pages
 from tests.browser.page_server import TIMEOUT_S
 from tests.browser.test_axe import find_problems
 from tests.docyard.organizations.organizations import add_two_organizations, namespace, rule, server
@@ -103,6 +105,13 @@ def test_pages_pass_the_accessibility_checker(
             problems_by_path[path] = problems
     page.context.close()
     assert problems_by_path == {}
+
+
+def test_pages_are_valid_html(browser: Browser, administration: AdministrationServer, tmp_path: Path) -> None:
+    page = open_page(browser, administration)
+    pages = {path: page.request.get(path).body() for path in ("/", "/records", *PATHS)}
+    page.context.close()
+    assert validate_pages(pages, tmp_path) == []
 
 
 def test_organization_is_added_and_removed_without_scripts(

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from docyard.records.problem_reports import add_report
 from docyard.web.templates import serve_static_file
+from tests.browser.html_validator import validate_pages
 from tests.browser.test_axe import OPEN_FOLDS_SCRIPT, find_problems
 from tests.docyard.web.records.conftest import *  # noqa: F403
 
@@ -77,3 +78,11 @@ def test_page_passes_the_accessibility_checker(
             name = f"{scheme}-{width}-{path.partition('=')[2][:3] or 'week'}.png"
             page.screenshot(path=Path(folder) / name, full_page=True)
     context.close()
+
+
+@pytest.mark.usefixtures("recorded_searches")
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_page_is_valid_html(open_pages: Callable[..., TestClient], tmp_path: Path) -> None:
+    client = open_pages()
+    paths = ("/records", "/records?period=day", "/records?period=quarter&namespace=ns_acme_guides")
+    assert validate_pages({path: client.get(path).content for path in paths}, tmp_path) == []

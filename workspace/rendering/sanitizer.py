@@ -57,6 +57,10 @@ PERMITTED_CLASSES = frozenset({
 })  # fmt: skip
 """The permitted classes, in addition to `language-…` of code."""
 
+_LINK_REL = "noopener noreferrer nofollow"
+# nh3 adds `rel` to anchors without an address, too, where HTML does not permit it.
+_ANCHOR_WITH_REL = re.compile(rf'<a((?: (?!href=|rel=)[a-z-]+="[^"]*")*) rel="{_LINK_REL}">')
+
 _LANGUAGE_CLASS = re.compile(r"language-[a-z0-9_+#.-]{1,40}")
 _LINK_ADDRESS = re.compile(r"#[^\x00-\x20\\]*|(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
 _ID_PATTERN = re.compile(r"[^\s\[\]]{1,1000}")
@@ -92,11 +96,12 @@ def sanitize(
         attributes=_ATTRIBUTES_WITH_MATH if math else PERMITTED_ATTRIBUTES,
         attribute_filter=_make_filter(addresses, allows_ids=allows_ids),
         strip_comments=True,
-        link_rel="noopener noreferrer nofollow",
+        link_rel=_LINK_REL,
         set_tag_attribute_values={"input": {"type": "checkbox", "disabled": ""}},
         url_schemes={"http", "https", "mailto"},
     )
-    return cleaner.clean(html)
+    html = cleaner.clean(html)
+    return _ANCHOR_WITH_REL.sub(r"<a\1>", html)
 
 
 def _make_filter(addresses: Container[str], *, allows_ids: bool) -> Callable[[str, str, str], str | None]:

@@ -53,6 +53,12 @@ def test_ids_are_unique() -> None:
     assert sanitize(html, allows_ids=False) == "<p>x</p><p><b>y</b></p>"
 
 
+def test_only_links_have_rel() -> None:
+    html = '<a id="x"></a><a title="y" href="#x">y</a><a title="<a z=" aria-label=" w=">z</a>'
+    tags = re.findall("<a[^>]*>", sanitize(html))
+    assert ["rel=" in tag for tag in tags] == ["href=" in tag for tag in tags] == [False, True, False]
+
+
 def test_formulas_are_permitted_with_the_math_option() -> None:
     html = '<math display="block"><mi href="javascript:1" id="a">x</mi></math>'
     assert sanitize(html, math=True) == '<math display="block"><mi id="a">x</mi></math>'

@@ -56,7 +56,7 @@ def get(server: PageServer, url: str) -> str:
 
 def test_board_has_a_column_for_each_state(server: PageServer) -> None:
     page = get(server, "/tasks")
-    columns = {part.partition(" ")[0]: part for part in page.split('<section class="column ')[1:]}
+    columns = {part.partition(" ")[0]: part for part in page.split('<div class="column ')[1:]}
     names = [name.rstrip('"') for name in columns]
     assert names == ["ready", "claimed", "waiting", "blocked", "done"]
     ready, claimed, waiting, blocked, done = columns.values()
