@@ -2,7 +2,8 @@
 
 A request contains `Authorization: Bearer …`, or a browser opens `/?token=…` and is redirected to `/` with a
 session. The MCP endpoint accepts no sessions: otherwise a page of another site could call the endpoint with
-the session of its reader.
+the session of its reader. A feed also accepts `Authorization: Basic …` with a token as the password, because
+readers of feeds send nothing else; browsers repeat such a header by themselves, so no other path accepts it.
 
 A list of verifiers decides which secrets are valid. `TokenVerifier` knows the server's own token and the
 named tokens of people; others are in `docyard.identity`. A secret that no verifier knows is a failed attempt,
@@ -12,10 +13,12 @@ are in `docyard.sessions`; without their database, a session that is not cached 
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import hmac
 import logging
 import time
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
@@ -41,6 +44,7 @@ from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
 from docyard.identity.verifier import INVALID_TOKEN, Authenticated, TokenRefusal, Verifier
 from docyard.limits.addresses import group_address
 from docyard.sessions.sessions import MAX_SESSION_S, Session, Sessions
+from docyard.web.urls import FEED_PREFIX
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -153,6 +157,8 @@ _ADDRESS_PREFIX = "address:"  # of the keys of principals without a token
 _RETRY_S = 2  # the time after which a browser may ask again for a session
 
 _BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
+_FEED_FIX = "Send a token as the password, with any user name, or the header Authorization: Bearer TOKEN."
+_BASIC_CHALLENGE = 'Basic realm="docyard", charset="UTF-8"'
 
 
 def find_required_scope(scope: Scope) -> str | None:
@@ -264,6 +270,10 @@ class AuthenticationMiddleware:
         )
         if is_page_request(scope) and not is_mcp_path(scope["path"]):
             return await self.render_login_page(scope, 401, headers)
+        if _is_feed(scope):
+            return _add_basic_challenge(
+                build_refusal(scope, 401, "the request has no token", _FEED_FIX, headers)
+            )
         return build_refusal(scope, 401, "the request has no token", _BEARER_FIX, headers)
 
     def _refuse_scope(self, scope: Scope, required_scope: str) -> Response:
@@ -365,11 +375,12 @@ class AuthenticationMiddleware:
             return await self.render_login_page(
                 scope, 401, headers, is_token_wrong=True, redirect_path=redirect_path
             )
-        return build_refusal(scope, 401, refusal.message, refusal.fix, headers)
+        response = build_refusal(scope, 401, refusal.message, refusal.fix, headers)
+        return _add_basic_challenge(response) if _is_feed(scope) else response
 
     async def _check_bearer(self, scope: Scope, headers: list[str]) -> Caller | Response:
-        scheme, _, secret = headers[0].partition(" ")
-        if len(headers) > 1 or scheme.lower() != "bearer":
+        secret = _read_secret(headers[0], accepts_basic=_is_feed(scope)) if len(headers) == 1 else None
+        if secret is None:
             return build_refusal(
                 scope,
                 401,
@@ -377,7 +388,7 @@ class AuthenticationMiddleware:
                 "Send one Authorization header: Bearer TOKEN.",
                 self._challenges.build_headers(scope),
             )
-        owner = await self.authenticate(scope, secret.strip())
+        owner = await self.authenticate(scope, secret)
         if isinstance(owner, Response):
             return owner
         name = b"\n".join((_CLIENT_NAME, owner.principal.key.encode("utf-8", "replace"), owner.token_key))
@@ -405,6 +416,30 @@ class AuthenticationMiddleware:
     def _build_caller(self, owner: Authenticated, csrf: str, *, is_session: bool = False) -> Caller:
         may_write = self._may_write and WRITE_SCOPE in owner.principal.scopes
         return Caller(owner.person, csrf, may_write, is_session, owner.principal)
+
+
+def _is_feed(scope: Scope) -> bool:
+    return scope["method"] in ("GET", "HEAD") and str(scope["path"]).startswith(FEED_PREFIX)
+
+
+def _read_secret(header: str, *, accepts_basic: bool) -> str | None:
+    """Return the token in a header: Bearer, or the password of Basic (RFC 7617); None if it is invalid."""
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() != "basic" or not accepts_basic:
+        return None
+    try:
+        _, colon, password = b64decode(value.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return None
+    return password.strip() if colon else None
+
+
+def _add_basic_challenge(response: Response) -> Response:
+    """Return a response that also asks for Basic, so that a reader of feeds sends its user's password."""
+    response.headers.append("WWW-Authenticate", _BASIC_CHALLENGE)
+    return response
 
 
 def is_cross_site(scope: Scope) -> bool:

@@ -442,6 +442,12 @@ def start_server(
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)
     has_records = configured is not None and configured.has_records
+    worker = find_current_worker()
+    if worker is not None:
+        settings = settings._replace(address=settings.address._replace(port=worker.port), token=worker.token)
+    sockets, port = open_sockets(settings.address, is_shared=worker is not None)
+    on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
+    page_url = settings.build_page_url(port)
     site = (
         Site(
             service.get_index,
@@ -451,21 +457,17 @@ def start_server(
             service.notify_write,
             has_records,
             configured.read_searches if configured is not None and has_records else None,
+            page_url,
         )
         if service.get_index is not None
         else None
     )
-    worker = find_current_worker()
-    if worker is not None:
-        settings = settings._replace(address=settings.address._replace(port=worker.port), token=worker.token)
-    sockets, port = open_sockets(settings.address, is_shared=worker is not None)
-    on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
     try:
         identity, operations = NO_IDENTITY, Operations(Readiness(_describe_parts(service)))
         routes: list[BaseRoute] = [*_build_webhooks(service)]
         if configured is not None:
             section = configured.settings.identity
-            identity = build_identity(section, settings.build_page_url(port), tokens)
+            identity = build_identity(section, page_url, tokens)
             operations = configured.build_operations(_describe_parts(service))
             routes.extend(configured.build_routes(site))
             configured.start()
@@ -479,9 +481,7 @@ def start_server(
             version=__version__,
             load=partial(_load_index_and_pages, service) if site is not None else service.load,
             warm=service.warm,
-            build_review_url=make_review_url_builder(settings.build_page_url(port))
-            if service.may_write
-            else None,
+            build_review_url=make_review_url_builder(page_url) if service.may_write else None,
             observer=observe(service.dispatcher),
             worker_count=WORKER_COUNT if service.may_write else READING_WORKER_COUNT,
         )

@@ -9,6 +9,7 @@ diff_views.py     the views of changes
 documents/        the pages of a document
 endpoints.py      endpoints that answer a request in a worker thread
 errors.py         the page of an error
+feeds.py          Atom feeds of proposals and of changes
 forms.py          the fields of a form
 growth.py         the count of documents and tasks over time, in the background and in a cache
 headers.py        security headers of every response

@@ -37,6 +37,13 @@ Handler = Callable[[PageRequest], Response]
 
 def build_get_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
     """Return an endpoint for GET requests."""
+    return build_request_endpoint(site, lambda page_request, request: handle(page_request))
+
+
+def build_request_endpoint(
+    site: Site, handle: Callable[[PageRequest, Request], Response]
+) -> Callable[[Request], Any]:
+    """Return an endpoint for GET requests whose handler also reads the request itself, such as its host."""
 
     async def endpoint(request: Request) -> Response:
         if_none_match = request.headers.get("if-none-match", "")
@@ -48,7 +55,9 @@ def build_get_endpoint(site: Site, handle: Handler) -> Callable[[Request], Any]:
             known_etags=if_none_match,
             cookies=request.cookies,
         )
-        return await run_in_thread(partial(_render, page_request, handle))
+        return await run_in_thread(
+            partial(_render, page_request, lambda page_request: handle(page_request, request))
+        )
 
     return endpoint
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def build_routes(site: Site) -> list[BaseRoute]:
     """Return the routes of all pages."""
     from docyard.web.documents.routes import build_document_routes
+    from docyard.web.feeds import build_feed_routes
     from docyard.web.home import HomeContext, render_home
     from docyard.web.library.library import build_library_routes
     from docyard.web.planning.routes import build_planning_routes
@@ -28,6 +29,7 @@ def build_routes(site: Site) -> list[BaseRoute]:
     return [
         Route("/", build_get_endpoint(site, lambda request: render_home(request, home_context))),
         Route("/static/{name}", serve_static_file),
+        *build_feed_routes(site),
         *build_library_routes(site),
         *build_document_routes(site),
         *build_planning_routes(site),

@@ -148,8 +148,9 @@ class Site:
     `index` returns the index for a new request, with its workspace: an artifact may be replaced between two
     requests. `mermaid` is the operator's script that draws diagrams, `math` enables formulas. `notify_write`
     is called after each write. `has_records` is True if operators have a page of recorded searches, and
-    `read_searches` returns the searches of each day, and those that found nothing. `close` is called at the
-    end of the server.
+    `read_searches` returns the searches of each day, and those that found nothing. `page_url` is the public
+    URL of the pages, without a slash at the end; None if it is unknown. `close` is called at the end of the
+    server.
     """
 
     index: Callable[[], SearchIndex]
@@ -159,6 +160,7 @@ class Site:
     notify_write: Callable[[], object] = field(default=lambda: None)
     has_records: bool = False
     read_searches: Callable[[date, date], Mapping[date, tuple[int, int]]] | None = None
+    page_url: str | None = None
     summaries: Summaries = field(default_factory=Summaries)
     last_changes: LastChanges = field(default_factory=LastChanges)
     versions: Versions = field(default_factory=Versions)

@@ -8,6 +8,11 @@ from urllib.parse import quote, urlencode
 
 HOME_PATH, LIBRARY_PATH = "/", "/library"
 
+FEED_PREFIX = "/feeds/"
+"""The beginning of the paths of feeds."""
+
+PROPOSALS_FEED, CHANGES_FEED = f"{FEED_PREFIX}proposals.atom", f"{FEED_PREFIX}changes.atom"
+
 
 def quote_path(path: str) -> str:
     """Return a path of the repository, percent-encoded for a URL."""
@@ -117,6 +122,14 @@ class PageUrls(NamedTuple):
     def statistics(self, **values: str | int | None) -> str:
         """Return the URL of the statistics over time."""
         return add_query("/statistics", **{"ref": self.ref, **values})
+
+    def proposals_feed(self) -> str:
+        """Return the URL of the feed of the activity of proposals."""
+        return PROPOSALS_FEED
+
+    def changes_feed(self) -> str:
+        """Return the URL of the feed of the commits of the served branch."""
+        return CHANGES_FEED
 
     def at(self, ref: str | None) -> PageUrls:
         """Return the URLs at another ref; None is the tip of the served branch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 
 import anyio
@@ -10,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.caller import READ_SCOPE
+from docyard.caller import READ_SCOPE, WRITE_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle
 from docyard.http.login_page import MAX_FORM_BYTES
 from docyard.sessions.memory import MemorySessions
@@ -413,3 +414,68 @@ def test_anonymous_callers_of_one_network_are_one_principal(addresses: list[str]
         scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": []}
         anyio.run(authentication, {**scope, "client": (address, 1)}, receive, send)
     assert len(keys) == count
+
+
+FEED = "/feeds/proposals.atom"
+
+
+def encode_basic(user: str, password: str) -> str:
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+
+
+def test_feed_accepts_a_token_as_password(token_app: RunningApp, ana_token: str) -> None:
+    client = token_app.new_client()
+    for secret in (token_app.token, ana_token):
+        response = client.get(FEED, headers={"Authorization": encode_basic("any", secret)})
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "application/atom+xml"
+    assert client.get(FEED, headers={"Authorization": f"Bearer {ana_token}"}).status_code == 200
+    assert token_app.sign_in().get(FEED).status_code == 200
+
+
+def test_feed_without_a_token_returns_a_basic_challenge(token_app: RunningApp) -> None:
+    response = token_app.new_client().get(FEED)
+    assert response.status_code == 401
+    assert "Guide" not in response.text
+    assert response.headers.get_list("www-authenticate") == [
+        'Bearer realm="docyard"',
+        'Basic realm="docyard", charset="UTF-8"',
+    ]
+
+
+def test_browser_without_a_session_gets_the_login_page_of_a_feed(token_app: RunningApp) -> None:
+    response = token_app.new_client().get(FEED, headers=HTML_HEADERS)
+    assert response.status_code == 401
+    assert "Basic" not in response.headers["www-authenticate"]
+
+
+@loop_over(
+    "authorization",
+    [
+        encode_basic("any", "wrong"),
+        "Basic",
+        "Basic !",
+        "Basic " + b64encode(b"no colon").decode(),
+        "Basic /w==",
+    ],
+)
+def test_feed_refuses_an_invalid_password(token_app: RunningApp, authorization: str) -> None:
+    response = token_app.new_client().get(FEED, headers={"Authorization": authorization})
+    assert response.status_code == 401
+
+
+@loop_over("path", ["/", "/doc/guide.md", "/mcp", "/proposals", "/feeds"])
+def test_other_paths_refuse_a_password(token_app: RunningApp, path: str) -> None:
+    headers = {"Authorization": encode_basic("any", token_app.token)}
+    assert token_app.new_client().get(path, headers=headers).status_code == 401
+
+
+def test_form_at_a_feed_refuses_a_password(token_app: RunningApp) -> None:
+    headers = {"Authorization": encode_basic("any", token_app.token)}
+    assert token_app.new_client().post(FEED, headers=headers).status_code == 401
+
+
+def test_token_without_the_scope_for_reading_has_no_feed(token_app: RunningApp) -> None:
+    secret = token_app.person_tokens.add("cat", "Cat", "cat@example.org", scopes=frozenset({WRITE_SCOPE}))
+    headers = {"Authorization": encode_basic("cat", secret)}
+    assert token_app.new_client().get(FEED, headers=headers).status_code == 403
