@@ -53,7 +53,7 @@ _BYTES_PER_ENTRY = 200
 
 # In the canonical form of the sanitizer. A block with a tag in it has no colours.
 _BLOCK = re.compile(r'<pre><code class="language-([a-z0-9_+#.-]{1,40})">([^<]*)</code></pre>')
-_PLAIN_LANGUAGES = frozenset({"text", "txt", "plain", "plaintext", "none", "math", "mermaid"})
+_PLAIN_LANGUAGES = frozenset({"text", "txt", "plain", "plaintext", "none", "math", "mermaid", "suggestion"})
 
 CODE_CLASSES = tuple(f"code-{kind}" for kind in TOKEN_KINDS)
 """The classes of tokens, by the position of their kind."""

@@ -206,7 +206,7 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
 
     Raises RefNotFound, NotACommit, NoHistory.
     """
-    from docyard.web.diff_views import VIEWS, build_view, permit_diagrams, read_view
+    from docyard.web.diff.views import VIEWS, build_view, permit_diagrams, read_view
     from workspace.revisions import resolve_branch_ref
 
     request.workspace.history()  # raises NoHistory for an artifact

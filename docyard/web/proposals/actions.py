@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from docyard.web.diff import build_diff, format_element_id
+from docyard.web.diff.diff import build_diff, format_element_id
 from docyard.web.errors import get_status
 from docyard.web.proposals.conflicts import handle_conflicts_form
 from docyard.web.proposals.pending_comments import FIELD, parse_pending_comments
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from docyard.web.diff import DiffPage
+    from docyard.web.diff.diff import DiffPage
     from docyard.web.page_request import PageRequest
     from workspace.proposals.actions.actions import ProposalActions
     from workspace.proposals.actions.discuss import ReviewComment

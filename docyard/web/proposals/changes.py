@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docyard.web.diff_views import DEFAULT_VIEW, VIEWS, build_view, permit_diagrams, read_view
+from docyard.web.diff.views import DEFAULT_VIEW, VIEWS, build_view, permit_diagrams, read_view
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
 from docyard.web.proposals.view import build_common_variables
@@ -13,7 +13,7 @@ from workspace.snapshot.snapshot import Snapshot
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.diff import DiffPage
+    from docyard.web.diff.diff import DiffPage
     from docyard.web.page_request import PageRequest
     from workspace.proposals.proposal import Proposal
     from workspace.proposals.review.changes import CommitChanges

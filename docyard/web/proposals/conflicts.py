@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.conflicts import ConflictSet, find_conflicts, format_version
 from docyard.terminal.exits import CommandError
-from docyard.web.diff import DiffRows, build_rows
+from docyard.web.diff.diff import DiffRows, build_rows
 from docyard.web.errors import get_status
 from docyard.web.proposals.view import build_common_variables
 from docyard.wording import format_author

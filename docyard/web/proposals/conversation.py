@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.view import VOID_REASONS
-from docyard.web.diff import build_rows, format_element_id
+from docyard.web.diff.diff import build_rows, format_element_id
 from docyard.web.templates import mark_trusted
 from docyard.wording import format_author, shorten_id
 from workspace.proposals.actions.suggestions import find_applied_commit, read_suggestion
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from docyard.web.diff import DiffRows
+    from docyard.web.diff.diff import DiffRows
     from docyard.web.page_request import PageRequest
     from workspace.proposals.approvals import VoidReason
     from workspace.proposals.comments import LocatedThread

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.web.diff import format_element_id
+from docyard.web.diff.diff import format_element_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

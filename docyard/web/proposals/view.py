@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
-from docyard.web.diff import build_diff
+from docyard.web.diff.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
 from docyard.wording import format_author
 from workspace.history.commits import describe_commit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docyard.web.diff import (
+from docyard.web.diff.diff import (
     MAX_CHANGE_CHARS,
     MAX_FILES,
     MAX_SECTIONS,

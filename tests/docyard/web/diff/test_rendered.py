@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from docyard.web import rendered_diff
-from docyard.web.diff_views import VIEWS
-from docyard.web.rendered_diff import compare_html, split_blocks
+from docyard.web.diff.rendered import compare_html, split_blocks
+from docyard.web.diff.views import VIEWS
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
 from tests.loops import loop_over

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from docyard.web.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
-from docyard.web.diff import MAX_SECTIONS, build_diff
+from docyard.web.diff.diff import MAX_SECTIONS, build_diff
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from docyard.web.diff import DiffPage
+    from docyard.web.diff.diff import DiffPage
     from docyard.web.page_request import PageRequest
     from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
@@ -43,7 +43,7 @@ def build_view(
     """
     if view != RENDERED or versions is None:
         return build_diff(changes, path=path, offset=offset), ""
-    from docyard.web.rendered_diff import MAX_RENDERED_SECTIONS, SectionRenderer
+    from docyard.web.diff.rendered import MAX_RENDERED_SECTIONS, SectionRenderer
 
     renderer = SectionRenderer(request, *versions)
     max_sections = min(MAX_SECTIONS, MAX_RENDERED_SECTIONS)
