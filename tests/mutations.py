@@ -675,7 +675,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a frame of diagrams has no origin",
-        "docyard/web/documents/diagrams.py",
+        "docyard/web/diagrams.py",
         "; sandbox allow-scripts",
         "",
         ("tests/docyard/web/documents/test_diagrams.py",),

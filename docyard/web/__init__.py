@@ -20,7 +20,6 @@ page_request.py  a request for a page, with its index, snapshot and caller
 planning/        the pages of tasks, drift and traces
 proposals/       the pages of proposals
 records/         the pages of recorded searches, and of reports of readers
-rendered_diff/   the view of changes on a page
 routes.py        the routes of all pages
 servers.py       the first page of a server of organizations
 site.py          the pages of one server, and their shared state

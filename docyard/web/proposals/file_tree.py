@@ -29,7 +29,7 @@ class TreeFile(NamedTuple):
     is_current: bool
 
 
-class TreeFolder(NamedTuple):
+class ChangedFolder(NamedTuple):
     """A folder with its changed documents; the path of the top folder is empty."""
 
     path: str
@@ -42,7 +42,7 @@ def build_file_tree(
     shown_paths: Collection[str],
     current_path: str | None,
     build_url: Callable[[str], str],
-) -> list[TreeFolder]:
+) -> list[ChangedFolder]:
     """Return the folders with changed documents, sorted by path.
 
     Documents of the page are linked on it; for the others, `build_url` returns the URL of their page.
@@ -62,7 +62,7 @@ def build_file_tree(
                 document.path == current_path,
             )
         )
-    return [TreeFolder(path, tuple(folders[path])) for path in sorted(folders)]
+    return [ChangedFolder(path, tuple(folders[path])) for path in sorted(folders)]
 
 
 def _digest_versions(old: Snapshot | None, old_path: str | None, new: Snapshot | None, path: str) -> str:

@@ -78,7 +78,7 @@ def test_folder_that_the_target_replaced_by_a_file_conflicts(tmp_path: Path) -> 
     assert read(setup, proposal).has_conflicts is True
 
 
-def test_damaged_tokens_and_settings_name_nobody(tmp_path: Path) -> None:
+def test_damaged_tokens_and_settings_name_no_person(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "repo", RULE)
     proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
     path = setup.workspace.git.common_dir / "docyard" / "tokens.json"
