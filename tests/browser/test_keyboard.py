@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import SignIn
-from tests.browser.sample_site import SampleSite, answer_review
 from tests.browser.review.test_review import OWN_TEXT, WAITS_TEXT, check_merged
+from tests.browser.sample_site import SampleSite, answer_review
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
