@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from docyard.proposals.inbox import get_inbox
 from docyard.web.templates import render_template
 from docyard.web.urls import PageUrls
 from workspace.errors import WorkspaceError
+from workspace.rendering.code_colours import PAGE_WAIT_S
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.participants import Participants
     from workspace.proposals.proposal import Proposal
+    from workspace.rendering.code_colours import ColouredHtml
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -55,6 +58,7 @@ class PageRequest:
     files: Mapping[str, UploadedFile] = field(default_factory=dict)
     known_etags: str = ""
     cookies: Mapping[str, str] = field(default_factory=dict)
+    _remaining_colour_wait_s: float = field(default=PAGE_WAIT_S, init=False)
 
     @cached_property
     def index(self) -> SearchIndex:
@@ -102,6 +106,13 @@ class PageRequest:
     def participants(self) -> Participants:
         """Return the people whom a text can mention."""
         return get_inbox(self.workspace).list_people(self.proposals)
+
+    def add_code_colours(self, html: str) -> ColouredHtml:
+        """Return sanitized HTML with colours of its code; all texts of a page wait PAGE_WAIT_S together."""
+        start = time.monotonic()
+        coloured_html = self.site.code_colours.add_colours(html, max_wait_s=self._remaining_colour_wait_s)
+        self._remaining_colour_wait_s -= min(time.monotonic() - start, self._remaining_colour_wait_s)
+        return coloured_html
 
     @property
     def workspace_name(self) -> str:

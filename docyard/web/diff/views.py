@@ -43,7 +43,7 @@ def build_view(
     """
     if view != RENDERED or versions is None:
         return build_diff(changes, path=path, offset=offset), ""
-    from docyard.web.diff.rendered import MAX_RENDERED_SECTIONS, SectionRenderer
+    from docyard.web.diff.section_renderer import MAX_RENDERED_SECTIONS, SectionRenderer
 
     renderer = SectionRenderer(request, *versions)
     max_sections = min(MAX_SECTIONS, MAX_RENDERED_SECTIONS)

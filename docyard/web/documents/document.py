@@ -154,7 +154,7 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         task_mark=TASK_MARK if task_form else "",
     )
     rendered_document = render(request.snapshot, path, urls=request.urls, options=options)
-    coloured_html = request.site.code_colours.add_colours(rendered_document.html)
+    coloured_html = request.add_code_colours(rendered_document.html)
     rendered_document = rendered_document._replace(html=coloured_html.html)
     may_edit = request.may_write and (request.ref is None or proposal is not None)
     last_change = context.find_last_change(request, path)

@@ -252,7 +252,7 @@ def _render_preview(request: PageRequest, form: EditForm) -> Markup:
         text = document.text(document.front_matter_end, len(document.data))
     urls = request.urls.at(form.proposal or None)  # which may have images that the served branch lacks
     html = render_text(text, urls=urls, snapshot=snapshot, base_path=form.path, breaks=False)
-    return mark_trusted(request.site.code_colours.add_colours(html).html)
+    return mark_trusted(request.add_code_colours(html).html)
 
 
 def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChange) -> Response:

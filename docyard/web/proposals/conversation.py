@@ -51,7 +51,7 @@ def render_discussion_text(request: PageRequest, text: str, path: str = "") -> M
     mentions = {handle: person.shown_name for handle, person in people.items()}
     urls = request.urls.at(None)
     html = render_text(text, urls=urls, snapshot=snapshot, base_path=path, mentions=mentions)
-    return mark_trusted(request.site.code_colours.add_colours(html).html)
+    return mark_trusted(request.add_code_colours(html).html)
 
 
 ENTRIES_PER_PAGE = 100

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from docyard.web.diff import rendered
-from docyard.web.diff.rendered import compare_html, split_blocks
+from docyard.web.diff import section_renderer
+from docyard.web.diff.section_renderer import compare_html, split_blocks
 from docyard.web.diff.views import VIEWS
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
@@ -138,17 +138,17 @@ def test_first_commit_and_deleted_documents_are_rendered(pages: DocumentPages) -
 def test_sections_beyond_the_limits_are_shown_as_source(
     pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendered, "MAX_SECTION_BYTES", 10)
+    monkeypatch.setattr(section_renderer, "MAX_SECTION_BYTES", 10)
     html = pages.get("/commit/HEAD?view=rendered")
     assert 'class="version"' not in html
     assert "Another" in read_section(html, "First")
     monkeypatch.undo()
-    monkeypatch.setattr(rendered, "MAX_PAGE_BYTES", 200)
+    monkeypatch.setattr(section_renderer, "MAX_PAGE_BYTES", 200)
     html = pages.get("/commit/HEAD?view=rendered")
     assert 'class="version"' in html
     assert 'class="row' in html
     monkeypatch.undo()
-    monkeypatch.setattr(rendered, "MAX_RENDERED_SECTIONS", 2)
+    monkeypatch.setattr(section_renderer, "MAX_RENDERED_SECTIONS", 2)
     html = pages.get("/commit/HEAD?view=rendered")
     assert html.count('class="changed-section"') == 2
     assert "view=rendered&amp;offset=2" in html

@@ -113,7 +113,7 @@ class SectionRenderer:
         self._remaining_bytes -= size
         urls = self._request.urls.at(snapshot.commit)
         html = render_section(snapshot, section, path, urls=urls, options=self._options)
-        return self._request.site.code_colours.add_colours(html).html
+        return self._request.add_code_colours(html).html
 
 
 def _find_section(
