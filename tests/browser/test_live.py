@@ -130,3 +130,17 @@ def test_unrelated_commit_causes_no_notice(sample_site: SampleSite, ana_page: Pa
     commit_versions(sample_site, 5)
     expect(ana_page.locator("html")).not_to_have_attribute("data-version", version or "")
     expect(ana_page.locator("[data-news]")).to_have_text("")
+
+
+def test_late_colours_of_code_are_added_without_a_notice(sample_site: SampleSite, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto("/doc/api/tracking.md")
+    colours = ana_page.locator("pre > code > span")
+    ana_page.evaluate(
+        "document.querySelectorAll('pre > code').forEach((code) => code.replaceChildren(code.textContent))"
+    )
+    expect(colours).to_have_count(0)
+    commit_versions(sample_site, 6)
+    expect(colours).not_to_have_count(0)
+    expect(ana_page.locator("[data-news]")).to_have_text("")

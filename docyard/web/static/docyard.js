@@ -151,13 +151,25 @@ async function fetchPage(url, signal) {
 }
 
 // Two versions are compared as the server sent them. Hidden fields are omitted, because they differ in each
-// response.
+// response. Colours of code are omitted, because a page does not wait for them.
 function serializeMain(main) {
   const copy = main.cloneNode(true);
   findAll('input[type="hidden"], script', copy).forEach((element) => element.remove());
+  findAll("pre > code", copy).forEach((code) => code.replaceChildren(code.textContent));
   return copy.innerHTML;
 }
 let shownHtml = findFirst("[data-main]") && serializeMain(findFirst("[data-main]"));
+
+// Add the colours of code that the shown version lacks.
+function addLateColours(current, next) {
+  const blocks = findAll("pre > code", next);
+  findAll("pre > code", current).forEach((code, index) => {
+    const block = blocks[index];
+    if (block?.childElementCount && !code.childElementCount && block.textContent === code.textContent) {
+      code.replaceChildren(...document.adoptNode(block).childNodes);
+    }
+  });
+}
 
 // The <details> elements by label and number of the same label, because an update may insert others.
 function listDetails(main) {
@@ -208,7 +220,7 @@ async function reloadMain() {
   const current = findFirst("[data-main]"), next = page && findFirst("[data-main]", page);
   if (!current || !next) return false;
   if (page.documentElement.dataset.version) root.dataset.version = page.documentElement.dataset.version;
-  if (serializeMain(next) === shownHtml) return true;
+  if (serializeMain(next) === shownHtml) { addLateColours(current, next); return true; }
   if (hasEdits() || isDeciding(current, next) || (current.contains(document.activeElement) && isTyping(document.activeElement))) {
     showNotice("This page has changed.", "Show it", () => location.reload());
   } else {
