@@ -27,14 +27,13 @@ from docyard.http.operations import Operations
 from docyard.http.organizations import SERVER_PATH, OrganizationsEndpoint, list_hosts, read_host
 from docyard.http.refusals import MCP_PATH, is_mcp_path
 from docyard.http.server import (
+    Listener,
     ShutdownMiddleware,
     build_identity_routes,
     create_inner_app,
-    print_url,
     run_app,
     wrap_with_shutdown,
 )
-from docyard.http.settings import open_sockets
 from docyard.http.supervisor import find_current_worker
 from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity, check_identity
@@ -211,13 +210,12 @@ def start_organizations_server(service: OrganizationsService, toolsets: tuple[st
     """
     server_settings = service.settings
     settings = build_organizations_http_settings(server_settings)
-    worker = find_current_worker()
-    if worker is not None:
-        settings = settings._replace(address=settings.address._replace(port=worker.port))
     check_identity(server_settings.identity, settings.page_url)
+    worker = find_current_worker()
     service.start(leads=worker is None or worker.is_first)
     monitoring = Monitoring(server_settings, service.database)
-    sockets, port = open_sockets(settings.address, is_shared=worker is not None)
+    listener = Listener.open(settings.address)
+    port = listener.port
     try:
         identity = build_identity(
             server_settings.identity,
@@ -237,12 +235,10 @@ def start_organizations_server(service: OrganizationsService, toolsets: tuple[st
             operations=monitoring.build_operations(_describe_parts(service)),
         )
         monitoring.start()
-        on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
-        run_app(app, sockets, on_start)
+        run_app(app, listener, settings.build_url(port))
     finally:
         monitoring.close()
-        for listening_socket in sockets:
-            listening_socket.close()
+        listener.close()
 
 
 def _observe_view(monitoring: Monitoring, view: View, dispatcher: SourcesDispatcher) -> CallObserver:

@@ -6,17 +6,18 @@ stops it. On shutdown, event streams end, so that the server does not wait for c
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import anyio
 import uvicorn
@@ -37,8 +38,8 @@ from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.operations import Operations
 from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
-from docyard.http.settings import open_sockets, reserve_port
-from docyard.http.supervisor import Supervisor, check_support, find_current_worker
+from docyard.http.settings import open_sockets
+from docyard.http.supervisor import Supervisor, Worker, check_support, find_current_worker
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.identity.identity import NO_IDENTITY, Identity, build_identity
 from docyard.mcp_server.http import READING_WORKER_COUNT, WORKER_COUNT, serve_http
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from docyard.http.configured_repository import ConfiguredRepository
-    from docyard.http.settings import HttpSettings
+    from docyard.http.settings import HttpSettings, ListenAddress
     from docyard.mcp_server.calls import CallObserver
     from docyard.mcp_server.http import Endpoint
     from docyard.service import Service
@@ -355,21 +356,51 @@ _MAX_HEADER_BYTES = 32_768
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that calls `on_start` when it listens, and treats a signal as a normal end."""
+    """A uvicorn server that calls `on_start` when it listens, and treats a signal as a normal end.
+
+    A worker does not listen: its supervisor sends it connections.
+    """
 
     def __init__(
-        self, config: uvicorn.Config, shutdown: ShutdownMiddleware, on_start: Callable[[], object]
+        self,
+        config: uvicorn.Config,
+        shutdown: ShutdownMiddleware,
+        on_start: Callable[[], object],
+        worker: Worker | None,
     ) -> None:
         super().__init__(config)
         self._shutdown_middleware = shutdown
         self._on_start = on_start
+        self._worker = worker
+        self._connection_tasks: set[asyncio.Task[Any]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and not self.should_exit:
+            if self._worker is not None:
+                loop = asyncio.get_running_loop()
+                loop.add_reader(self._worker.supervisor, self._take_connections, self._worker, loop)
             self._on_start()
 
+    def _take_connections(self, worker: Worker, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to serve the connections that the supervisor has sent."""
+        with suppress(BlockingIOError):
+            while True:
+                try:
+                    connection = worker.take_connection()
+                except EOFError:  # the process ends with its supervisor
+                    loop.remove_reader(worker.supervisor)
+                    return
+                task = loop.create_task(loop.connect_accepted_socket(self._create_protocol, connection))
+                self._connection_tasks.add(task)
+                task.add_done_callback(self._connection_tasks.discard)
+
+    def _create_protocol(self) -> TimeoutH11Protocol:
+        return TimeoutH11Protocol(self.config, self.server_state, self.lifespan.state)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._worker is not None:
+            asyncio.get_running_loop().remove_reader(self._worker.supervisor)
         self._shutdown_middleware.begin()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._finish)
@@ -391,8 +422,30 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], on_start: Callable[[], object]) -> None:
-    """Serve requests until SIGTERM or SIGINT; call `on_start` when connections are accepted."""
+class Listener(NamedTuple):
+    """The sockets on which a server listens, and its port. A worker has none: it gets connections."""
+
+    sockets: list[socket.socket]
+    port: int
+    worker: Worker | None = None
+
+    @classmethod
+    def open(cls, address: ListenAddress) -> Self:
+        """Listen at an address, unless this process is a worker. Raises CannotListen."""
+        worker = find_current_worker()
+        return cls(*open_sockets(address)) if worker is None else cls([], worker.port, worker)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for listening_socket in self.sockets:
+            listening_socket.close()
+
+
+def run_app(app: ShutdownMiddleware, listener: Listener, url: str) -> None:
+    """Serve requests until SIGTERM or SIGINT; print the URL when connections are accepted.
+
+    The supervisor of workers prints its own URL.
+    """
     # A client that sends invalid HTTP could fill the log with warnings.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
@@ -414,7 +467,9 @@ def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], on_start: Cal
     )
     # What is loaded by now stays until the end. Searching it for garbage would stop all calls for 0.1 s.
     gc.freeze()
-    _Server(config, app, on_start).run(sockets)
+    worker = listener.worker
+    on_start = partial(print_url, url) if worker is None else worker.report_start
+    _Server(config, app, on_start, worker).run(listener.sockets)
 
 
 log = logging.getLogger("docyard")
@@ -442,11 +497,10 @@ def start_server(
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)
     has_records = configured is not None and configured.has_records
-    worker = find_current_worker()
-    if worker is not None:
-        settings = settings._replace(address=settings.address._replace(port=worker.port), token=worker.token)
-    sockets, port = open_sockets(settings.address, is_shared=worker is not None)
-    on_start = partial(print_url, settings.build_url(port)) if worker is None else worker.report_start
+    listener = Listener.open(settings.address)
+    port = listener.port
+    if listener.worker is not None:
+        settings = settings._replace(token=listener.worker.token)
     page_url = settings.build_page_url(port)
     site = (
         Site(
@@ -489,10 +543,9 @@ def start_server(
             site, tokens, endpoint, routes, operations, build_reading_endpoint(service, observe)
         )
         app = build_app(components, settings, port, identity=identity)
-        run_app(app, sockets, on_start)
+        run_app(app, listener, settings.build_url(port))
     finally:
-        for listening_socket in sockets:
-            listening_socket.close()
+        listener.close()
 
 
 def build_reading_endpoint(
@@ -523,14 +576,10 @@ def start_workers(settings: HttpSettings, count: int, arguments: Sequence[str]) 
     the system does not support it.
     """
     check_support()
-    sockets, port = reserve_port(settings.address)
-    try:
-        return Supervisor(count, arguments, port, settings.token).run(
-            partial(print_url, settings.build_url(port))
-        )
-    finally:
-        for reserved_socket in sockets:
-            reserved_socket.close()
+    sockets, port = open_sockets(settings.address)
+    return Supervisor(count, arguments, sockets, settings.token).run(
+        partial(print_url, settings.build_url(port))
+    )
 
 
 def _load_index_and_pages(service: Service) -> None:

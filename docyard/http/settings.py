@@ -10,7 +10,6 @@ import secrets
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -104,23 +103,16 @@ def parse_page_url(text: str) -> str:
     return f"{scheme}://{authority.host}" + (f":{authority.port}" if authority.port is not None else "")
 
 
-def open_sockets(
-    address: ListenAddress, *, is_shared: bool = False, listens: bool = True
-) -> tuple[list[socket.socket], int]:
-    """Open sockets; return them and their port. Raises CannotListen.
-
-    Several processes of a user can bind shared sockets to the same port. The system distributes connections
-    to those that listen.
-    """
-    bind = partial(_bind_socket, is_shared=is_shared, listens=listens)
+def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
+    """Open listening sockets; return them and their port. Raises CannotListen."""
     if address.host != "localhost":
-        listener = bind(address.host, address.port)
+        listener = _open_socket(address.host, address.port)
         return [listener], listener.getsockname()[1]
     for attempt in range(1 if address.port else _MAX_PORT_ATTEMPTS):
-        ipv4_socket = bind("127.0.0.1", address.port)
+        ipv4_socket = _open_socket("127.0.0.1", address.port)
         port = ipv4_socket.getsockname()[1]
         try:
-            return [ipv4_socket, bind("::1", port)], port
+            return [ipv4_socket, _open_socket("::1", port)], port
         except CannotListen as error:
             if error.details["reason"] != errno.EADDRINUSE:  # this machine has no IPv6
                 return [ipv4_socket], port
@@ -130,18 +122,7 @@ def open_sockets(
     raise AssertionError("unreachable")
 
 
-def reserve_port(address: ListenAddress) -> tuple[list[socket.socket], int]:
-    """Reserve a port for shared sockets that other processes open; return the sockets that keep it.
-
-    Raises CannotListen, also if the port belongs to another server with shared sockets.
-    """
-    sockets, port = open_sockets(address)
-    for own_socket in sockets:
-        own_socket.close()
-    return open_sockets(address._replace(port=port), is_shared=True, listens=False)
-
-
-def _bind_socket(host: str, port: int, *, is_shared: bool, listens: bool) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     listener = None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -152,11 +133,8 @@ def _bind_socket(host: str, port: int, *, is_shared: bool, listens: bool) -> soc
         if family == socket.AF_INET6:
             with suppress(OSError):
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if is_shared:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host, port))
-        if listens:
-            listener.listen(_BACKLOG)
+        listener.listen(_BACKLOG)
     except OSError as error:
         if listener is not None:
             listener.close()

@@ -1,9 +1,10 @@
 """Several worker processes that serve one address, and the supervisor that starts them.
 
-Each worker listens on sockets of its own with SO_REUSEPORT. So the system distributes the connections, and
-new ones never wait for a worker that has ended. The supervisor starts such a worker again. It forwards
-SIGHUP, and ends all workers at SIGTERM or Ctrl-C; each completes its running requests. If the supervisor is
-killed, the workers end.
+The supervisor accepts the connections and sends each to the next worker in turn. The system would distribute
+them unevenly, and clients of the worker with the most connections would wait the longest. New connections
+never wait for a worker that has ended; the supervisor starts such a worker again. It forwards SIGHUP, and
+ends all workers at SIGTERM or Ctrl-C; each completes its running requests. If the supervisor is killed, the
+workers end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
@@ -33,18 +34,21 @@ _MAX_DELAY_S = 2.0  # before a worker is started again
 _MIN_DELAY_S = 0.1
 _STABLE_TIME_S = 10.0  # a worker that has run for this time is started again at once
 _STOP_TIMEOUT_S = 25.0  # longer than the time in which a server completes its requests
+_RETRY_S = 0.05  # before a connection is sent again that no worker could take
+_START = b"s"  # a worker reports that it can take connections
+_CONNECTION = b"c"  # the supervisor sends a connection
 
 
 class Worker(NamedTuple):
     """One worker as its process knows it: its number, the common port and token, and its supervisor.
 
-    The first worker fetches sources and builds indexes for all.
+    The first worker fetches sources and builds indexes for all. `supervisor` is a socket that does not block.
     """
 
     number: int
     port: int
     token: str | None
-    supervisor: Connection
+    supervisor: socket.socket
 
     @property
     def is_first(self) -> bool:
@@ -52,9 +56,22 @@ class Worker(NamedTuple):
         return self.number == 0
 
     def report_start(self) -> None:
-        """Report that the worker accepts connections."""
+        """Report that the worker can take connections."""
         with suppress(OSError):  # the supervisor has ended
-            self.supervisor.send_bytes(b"started")
+            self.supervisor.send(_START)
+
+    def take_connection(self) -> socket.socket:
+        """Return the next connection that the supervisor has sent.
+
+        Raises BlockingIOError if there is none now, and EOFError if the supervisor has ended.
+        """
+        data, descriptors, _, _ = socket.recv_fds(self.supervisor, len(_CONNECTION), 1)
+        if not data:
+            raise EOFError
+        (descriptor,) = descriptors
+        os.set_inheritable(descriptor, False)
+        # The event loop disables Nagle's algorithm only if the protocol is named.
+        return socket.socket(type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, fileno=descriptor)
 
 
 _current_worker: Worker | None = None
@@ -66,10 +83,10 @@ def find_current_worker() -> Worker | None:
 
 
 def check_support() -> None:
-    """Raise CommandError if the system cannot distribute connections to several processes."""
-    if not hasattr(socket, "SO_REUSEPORT") or not hasattr(signal, "pthread_sigmask"):
+    """Raise CommandError if the system cannot send connections to other processes."""
+    if not hasattr(socket, "send_fds") or not hasattr(signal, "pthread_sigmask"):
         raise CommandError(
-            "this system cannot distribute connections to several processes (--workers)",
+            "this system cannot send connections to other processes (--workers)",
             fix="Omit --workers, or serve on Linux or macOS.",
         )
 
@@ -87,22 +104,38 @@ def _run_worker(worker: Worker, arguments: Sequence[str]) -> None:
 
 @dataclass(slots=True)
 class _RunningWorker:
-    """A process of a worker. `start_time` and `restart_time` are monotonic seconds."""
+    """A process of a worker. `start_time` is in monotonic seconds."""
 
     process: BaseProcess
-    connection: Connection
+    channel: socket.socket
     start_time: float
     has_reported: bool = False
+    takes_connections: bool = False
+
+    def send(self, connection: socket.socket) -> bool:
+        """Send a connection; return False if the worker cannot take it now."""
+        try:
+            socket.send_fds(self.channel, [_CONNECTION], [connection.fileno()])
+        except OSError:  # many connections wait for the worker, or it has ended
+            return False
+        return True
 
 
 class Supervisor:
-    """The supervisor of `count` workers, which run the command `arguments` with a common port and token."""
+    """The supervisor of `count` workers, which run the command `arguments` with a common token.
 
-    def __init__(self, count: int, arguments: Sequence[str], port: int, token: str | None) -> None:
+    It accepts connections from `listeners`, and closes them at the end.
+    """
+
+    def __init__(
+        self, count: int, arguments: Sequence[str], listeners: Sequence[socket.socket], token: str | None
+    ) -> None:
         self._arguments = [*arguments]
         self._count = count
-        self._port = port
+        self._listeners = listeners
         self._token = token
+        self._waiting_connection: socket.socket | None = None  # no worker could take it
+        self._last_number = 0  # the worker with the last connection
         self._running: dict[int, _RunningWorker] = {}
         self._delays: dict[int, float] = {}
         self._restart_times: dict[int, float] = {}
@@ -110,11 +143,13 @@ class Supervisor:
         self._is_stopping = False
 
     def run(self, on_start: Callable[[], object]) -> int:
-        """Serve until a signal; call `on_start` when all workers accept connections. Return the exit code.
+        """Serve until a signal; call `on_start` when all workers can take connections. Return the exit code.
 
         If a worker ends before its first start is complete, all end, and its exit code is returned. Must be
         called in the main thread.
         """
+        for listener in self._listeners:
+            listener.setblocking(False)
         with _receive_signals() as signals:
             try:
                 for number in range(self._count):
@@ -125,21 +160,23 @@ class Supervisor:
 
     def _supervise(self, signals: socket.socket, on_start: Callable[[], object]) -> int:
         while True:
-            connections = {
-                worker.connection: number
-                for number, worker in self._running.items()
-                if not worker.has_reported
+            channels = {
+                worker.channel: number for number, worker in self._running.items() if not worker.has_reported
             }
             sentinels = {worker.process.sentinel: number for number, worker in self._running.items()}
-            for ready in wait([signals, *connections, *sentinels], self._compute_wait_s()):
+            self._send_waiting_connection()
+            listeners = self._listeners if self._can_accept() else ()
+            for ready in wait([signals, *listeners, *channels, *sentinels], self._compute_wait_s()):
                 if ready is signals:
                     if self._handle_signals(signals):
                         return Exit.DONE
-                elif isinstance(ready, Connection):
+                elif ready in channels:
                     was_complete = len(self._started) == self._count
-                    self._record_start(connections[ready])
+                    self._record_start(channels[ready])
                     if not was_complete and len(self._started) == self._count:
                         on_start()
+                elif isinstance(ready, socket.socket):
+                    self._accept(ready)
                 elif isinstance(ready, int):
                     number = sentinels[ready]
                     code = self._remove(number)
@@ -160,32 +197,59 @@ class Supervisor:
                 _send_signal(worker.process, signal.SIGHUP)
         return False
 
+    def _can_accept(self) -> bool:
+        """Return True if a connection can be accepted; until then, the system queues connections."""
+        return self._waiting_connection is None and any(
+            worker.takes_connections for worker in self._running.values()
+        )
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept a connection and send it to the next worker that can take it."""
+        if self._waiting_connection is not None:
+            return
+        with suppress(OSError):  # the client has disconnected already, or too many files are open
+            self._waiting_connection, _ = listener.accept()
+            self._send_waiting_connection()
+
+    def _send_waiting_connection(self) -> None:
+        if self._waiting_connection is None:
+            return
+        for step in range(1, self._count + 1):
+            number = (self._last_number + step) % self._count
+            worker = self._running.get(number)
+            if worker is not None and worker.takes_connections and worker.send(self._waiting_connection):
+                self._waiting_connection.close()
+                self._waiting_connection, self._last_number = None, number
+                return
+
     def _start(self, number: int) -> None:
         context = multiprocessing.get_context("spawn")
-        receiver, sender = context.Pipe(duplex=False)
-        worker = Worker(number, self._port, self._token, sender)
+        own_channel, channel = socket.socketpair()
+        own_channel.setblocking(False)
+        channel.setblocking(False)
+        port = self._listeners[0].getsockname()[1]
+        worker = Worker(number, port, self._token, channel)
         process = context.Process(
             target=_run_worker, args=(worker, self._arguments), name=f"docyard-worker-{number}"
         )
         try:
             start_process(process)
         except OSError as error:
-            receiver.close()
+            own_channel.close()
             log.error("worker %s cannot be started: %s", number, StateText(error.strerror))
             self._schedule_restart(number, 0.0)
             return
         finally:
-            sender.close()
-        self._running[number] = _RunningWorker(process, receiver, time.monotonic())
+            channel.close()
+        self._running[number] = _RunningWorker(process, own_channel, time.monotonic())
 
     def _record_start(self, number: int) -> None:
         worker = self._running[number]
-        try:
-            worker.connection.recv_bytes()
-        except (EOFError, OSError):  # the process is ending, and its sentinel reports this
-            worker.has_reported = True
-            return
         worker.has_reported = True
+        with suppress(OSError):
+            worker.takes_connections = worker.channel.recv(len(_START)) == _START
+        if not worker.takes_connections:  # the process is ending, and its sentinel reports this
+            return
         if number in self._started:
             log.warning("worker %s was started again", number)
         self._started.add(number)
@@ -194,7 +258,7 @@ class Supervisor:
         """Remove a worker that has ended, and plan its next start. Return its exit code."""
         worker = self._running.pop(number)
         worker.process.join()
-        worker.connection.close()
+        worker.channel.close()
         code = worker.process.exitcode or 0
         if number in self._started:
             log.error("worker %s has ended (exit code %s) and is started again", number, code)
@@ -207,12 +271,16 @@ class Supervisor:
         self._restart_times[number] = time.monotonic() + delay
 
     def _compute_wait_s(self) -> float | None:
-        if not self._restart_times:
-            return None
-        return max(0.0, min(self._restart_times.values()) - time.monotonic())
+        waits = [max(0.0, restart_time - time.monotonic()) for restart_time in self._restart_times.values()]
+        if self._waiting_connection is not None:
+            waits.append(_RETRY_S)
+        return min(waits, default=None)
 
     def _stop(self, signals: socket.socket) -> None:
-        """End the workers. After a time, or a second Ctrl-C, they are killed."""
+        """Refuse connections, and end the workers. After a time, or a second Ctrl-C, they are killed."""
+        for unserved_socket in (*self._listeners, self._waiting_connection):
+            if unserved_socket is not None:
+                unserved_socket.close()
         for worker in self._running.values():
             worker.process.terminate()
         end_time = time.monotonic() + _STOP_TIMEOUT_S
@@ -228,7 +296,7 @@ class Supervisor:
             process.kill()
         for worker in self._running.values():
             worker.process.join()
-            worker.connection.close()
+            worker.channel.close()
         self._running.clear()
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from docyard.http.settings import CannotListen, ListenAddress, open_sockets, reserve_port
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.documentation_sources import create_source_repositories, write_sources_file
 
@@ -43,17 +42,24 @@ def search(server: HttpServer, query: str = "installer", namespace: str = "tutor
 
 
 def list_workers(server: HttpServer) -> list[int]:
-    """Return the ids of the processes that listen at the server's port, by the system's table of sockets."""
+    """Return the ids of the processes that serve: the workers, or the server itself if it has none."""
+    servers = _list_listening_processes(server.port)
+    workers = [child for process in servers for child in _list_children(process) if _is_worker(child)]
+    return sorted(workers or servers)
+
+
+def _list_listening_processes(port: int) -> list[int]:
+    """Return the ids of the processes that listen at a port, by the system's table of sockets."""
     inodes = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
-        if fields[1].endswith(f":{server.port:04X}") and fields[3] == "0A":
+        if fields[1].endswith(f":{port:04X}") and fields[3] == "0A":
             inodes.add(f"socket:[{fields[9]}]")
-    return sorted(
+    return [
         int(process.name)
         for process in Path("/proc").iterdir()
         if process.name.isdigit() and inodes & set(_list_files(process))
-    )
+    ]
 
 
 def _list_files(process: Path) -> Iterator[str]:
@@ -62,6 +68,28 @@ def _list_files(process: Path) -> Iterator[str]:
             yield os.readlink(file)
     except OSError:  # the process has ended
         return
+
+
+def is_running(process: int) -> bool:
+    """Return True if a process runs, and has not only ended without being waited for."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+
+
+def _list_children(process: int) -> list[int]:
+    try:
+        return [*map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())]
+    except OSError:  # the process has ended
+        return []
+
+
+def _is_worker(process: int) -> bool:
+    try:
+        return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -85,7 +113,9 @@ def test_killed_worker_is_replaced_and_searches_are_answered(server: HttpServer)
     workers = list_workers(server)
     assert len(workers) == WORKER_COUNT
     assert "install.md#steps" in search(server)
-    for worker in workers:  # the first worker, which fetches and builds for all, is among them
+    for number, worker in enumerate(
+        workers
+    ):  # the first one, which fetches and builds for all, is among them
         os.kill(worker, signal.SIGKILL)
         kill_time = time.monotonic()
         for _ in range(20):
@@ -95,7 +125,8 @@ def test_killed_worker_is_replaced_and_searches_are_answered(server: HttpServer)
                     break
                 except (OSError, http.client.HTTPException):  # a connection to the killed worker
                     assert time.monotonic() < kill_time + MAX_UNANSWERED_S
-        wait_until(lambda: len(list_workers(server)) == WORKER_COUNT)
+        wait_until(lambda count=number + 1: server.read_log().count("was started again") == count)
+    assert len(list_workers(server)) == WORKER_COUNT
     assert not set(workers) & set(list_workers(server))
     assert server.read_log().count("is started again") == WORKER_COUNT
     assert server.stop() == (0, "")
@@ -105,9 +136,10 @@ def test_killed_worker_is_replaced_and_searches_are_answered(server: HttpServer)
 @pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of sockets")
 def test_workers_end_with_a_killed_supervisor(server: HttpServer) -> None:
-    assert len(list_workers(server)) == WORKER_COUNT
+    workers = list_workers(server)
+    assert len(workers) == WORKER_COUNT
     server.process.kill()
-    wait_until(lambda: not list_workers(server))
+    wait_until(lambda: not any(map(is_running, workers)))
 
 
 @pytest.mark.process
@@ -162,16 +194,48 @@ def test_workers_are_refused_for_one_process(options: list[str], message: str, t
     assert message in process.stderr
 
 
-@pytest.mark.skipif(not hasattr(socket, "SO_REUSEPORT"), reason="the system cannot share ports")
-def test_reserved_port_is_shared_only_by_its_own_processes() -> None:
-    address = ListenAddress("127.0.0.1", 0)
-    reserved_sockets, port = reserve_port(address)
-    address = address._replace(port=port)
-    listeners = [open_sockets(address, is_shared=True)[0][0] for _ in range(2)]
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of sockets")
+def test_each_worker_gets_as_many_connections(server: HttpServer) -> None:
+    connections = [http.client.HTTPConnection(server.host, server.port, timeout=WAIT_S) for _ in range(10)]
+    counts_before = {worker: count_sockets(worker) for worker in list_workers(server)}
+    for connection in connections:
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read()
+    counts = [count_sockets(worker) - count for worker, count in counts_before.items()]
+    for connection in connections:
+        connection.close()
+    assert counts == [5, 5]
+
+
+def count_sockets(process: int) -> int:
+    """Return the number of open sockets of a process."""
+    return sum(file.startswith("socket:") for file in _list_files(Path(f"/proc/{process}")))
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of sockets")
+def test_new_connections_pass_a_stopped_worker_whose_queue_is_full(server: HttpServer) -> None:
+    stopped_worker, worker = list_workers(server)
+    os.kill(stopped_worker, signal.SIGSTOP)
+    connections = []
     try:
-        for open_port in (reserve_port, open_sockets):
-            with pytest.raises(CannotListen):
-                open_port(address)
+        while count_sockets(worker) < 300:  # half of the first ones, and all after the queue is full
+            assert len(connections) < 1_500
+            connections.append(socket.create_connection((server.host, server.port), WAIT_S))
+        assert any(answers_health_check(connection) for connection in connections[-2:])
     finally:
-        for own_socket in (*reserved_sockets, *listeners):
-            own_socket.close()
+        os.kill(stopped_worker, signal.SIGCONT)
+        for connection in connections:
+            connection.close()
+    assert search(server)
+
+
+def answers_health_check(connection: socket.socket) -> bool:
+    """Return True if a worker answers over a connection soon."""
+    connection.settimeout(2)
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    try:
+        return bool(connection.recv(10))
+    except TimeoutError:
+        return False
