@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from docyard.terminal.exits import Exit
+from workspace.escapes import escape_invisible
 
 
 class CommittingCommand(click.Command):
@@ -23,7 +24,6 @@ def run_committing_command(run_command: Callable[[], object]) -> object:
     because a closed pipe is not a failure of the command.
     """
     # Imported here because most commands do not need it.
-    from tools.errors import escape_invisible
     from workspace.publishing.after_commit import describe_failure, record_commits
 
     with record_commits() as record:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.errors import escape_invisible
 from tools.tool import Answer, Data, call
+from workspace.escapes import escape_invisible
 from workspace.publishing.after_commit import describe_failure
 
 if TYPE_CHECKING:

@@ -14,11 +14,12 @@ from tools.budgets.fit import run_within_budget, shorten_answer
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.caveats import add_sync_status
 from tools.compatibility.near_names import resolve_near_names
-from tools.errors import build_error_response, escape_invisible
+from tools.errors import build_error_response
 from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
 from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
 from workspace.config.taxonomy import PARAMETER_PREFIX
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 from workspace.git.repository import DamagedRepository
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import CommitRecord, record_commits, run_with_caveat

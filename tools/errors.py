@@ -6,7 +6,6 @@ bounded. A section that the field `current` shows in full is recorded as read.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from tools.pages import count_fitting_characters
 from tools.tool import Data, call
 from workspace.document.section_text import SectionText
 from workspace.errors import ConcurrentChange, SuggestionKind, WorkspaceError
+from workspace.escapes import escape_invisible
 from workspace.writing.read_before_write import ReadFirst
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _MAX_DETAIL_CHARACTERS = 500
 _TEXT_TYPES = (str, str | None)
 
-# Line feeds, tabs, and joiners, which are parts of emoji and of words in several scripts.
-_UNESCAPED_CHARACTERS = frozenset("\n\t\u200c\u200d")
 _MAX_DETAIL_ITEMS = 50
 _MAX_TITLE_CHARACTERS = 100  # of a proposal in an example
 
@@ -155,25 +153,6 @@ def _build_proposal_fields(proposal: str, error: WorkspaceError) -> Data:
     if error.code != "PROPOSAL_NOT_FOUND" or not isinstance(candidates, list) or not candidates:
         return {"proposal": proposal}
     return {"proposal": candidates[0], "dry_run": True}
-
-
-def escape_invisible(text: str) -> str:
-    """Return a text with escapes for invisible and bidirectional characters, which file names may contain."""
-    if text.isprintable():
-        return text
-    return "".join(_escape_character(character) for character in text)
-
-
-def _escape_character(character: str) -> str:
-    if character in _UNESCAPED_CHARACTERS or unicodedata.category(character) not in (
-        "Cc",
-        "Cf",
-        "Cs",
-        "Zl",
-        "Zp",
-    ):
-        return character
-    return f"\\u{ord(character):04x}"
 
 
 def _correct_arguments(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.errors import escape_invisible
 from tools.pages import EntryBudget, exceeds, measure_tokens
 from workspace.document.addresses import format_task_address
 from workspace.document.section_text import read_own_text
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

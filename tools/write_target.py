@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.errors import escape_invisible
 from tools.tool import Answer, Data, NextStep, call
+from workspace.escapes import escape_invisible
 from workspace.publishing.after_commit import run_with_caveat
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ diff/                differences between two versions
 document/            documents as values: headings, sections, tasks, addresses and the splices that edit them
 edits/               the operations on documents
 errors.py            the base class of all errors that a user can act on
+escapes.py           escapes of invisible characters
 frontmatter/         front matter: the only package that imports `yaml`
 git/                 Git: the only package that imports `pygit2`
 globs.py             globs over paths, with one meaning in settings, manifests and searches

@@ -141,7 +141,7 @@ def _list_candidate_paths(workspace: Workspace, path: str, folder: Path) -> list
 
 def print_moved_notice(moved_to: Mapping[str, str | None] | None) -> None:
     """Print the new location of a moved target on standard error."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     if moved_to is not None:
         path, slug = moved_to["file"], moved_to["slug"]

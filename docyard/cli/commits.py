@@ -113,7 +113,7 @@ def _print_diff(screen: Console, diff: str) -> None:
     """Print a unified diff without wrapping its lines. Outside a terminal, tabs are preserved."""
     from rich.text import Text
 
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     if not is_terminal(sys.stdout):
         print(escape_invisible(diff))
@@ -129,7 +129,7 @@ def print_with_hanging_indent(screen: Console, label: Text, text: Text) -> None:
     """
     from rich.text import Text
 
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     text = Text(escape_invisible(text.plain.replace("\n", " ")).expandtabs(), text.style)
     width = max(screen.width - label.cell_len - 2, _MIN_TEXT_WIDTH)

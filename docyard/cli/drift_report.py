@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.wording import format_count, shorten_id
-from tools.errors import escape_invisible
 from workspace.diff.formats import escape_markdown, format_code_span
+from workspace.escapes import escape_invisible
 from workspace.history.commits import describe_commit
 
 if TYPE_CHECKING:

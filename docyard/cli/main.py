@@ -1,17 +1,17 @@
 """The group of all commands, which imports the module of a command on demand.
 
-Each agent session starts `docyard serve`, so modules of other commands are not imported. For an unknown
-command the group suggests a similar name.
+Each agent session starts `docyard serve`, so modules of other commands are not imported, not even for the
+help. For an unknown command the group suggests a similar name.
 """
 
 from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
@@ -19,6 +19,9 @@ from docyard import __version__, environment
 from docyard.terminal import console
 from docyard.terminal.exits import Exit, print_error, suggest_fix
 from workspace.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class SuggestingGroup(click.Group):
@@ -41,17 +44,33 @@ class SuggestingGroup(click.Group):
 class LazyGroup(SuggestingGroup):
     """A group that imports a command's module on demand.
 
-    `package` has a module for each of `command_names`, which are in the order of the help.
+    `package` has a module for each name in `short_helps`, which are in the order of the help. The help and
+    the completion of the group read the short helps, and import no command.
     """
 
     package: ClassVar[str]
-    command_names: ClassVar[tuple[str, ...]]
+    short_helps: ClassVar[Mapping[str, str]]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.command_names)
+        return list(self.short_helps)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.short_helps.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the names of commands and options that begin with a text."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=short_help)
+            for name, short_help in self.short_helps.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.command_names:
+        if cmd_name not in self.short_helps:
             return None
         module = import_module(self.get_module_name(cmd_name))
         command: click.Command = module.command
@@ -62,41 +81,44 @@ class LazyGroup(SuggestingGroup):
         return f"{self.package}.{command_name.replace('-', '_')}"
 
 
-COMMANDS = (
-    "init",
-    "serve",
-    "demo",
-    "build",
-    "export",
-    "index",
-    "list",
-    "show",
-    "search",
-    "read",
-    "log",
-    "diff",
-    "blame",
-    "drift",
-    "links",
-    "metadata",
-    "tasks",
-    "trace",
-    "report",
-    "validate",
-    "fix",
-    "eval",
-    "proposals",
-    "comments",
-    "tokens",
-    "sync",
-    "sources",
-    "admin",
-    "config",
-    "doctor",
-    "completion",
-    "version",
-)
-"""The commands in the order of the help; `docyard/commands/` or a folder of it has a module of each name."""
+COMMANDS = {
+    "init": "Make a folder a workspace, and print how to connect an agent.",
+    "serve": "Serve a repository to an MCP host, or as web pages.",
+    "demo": "Watch an agent work in a repository created for it.",
+    "build": "Build an artifact that is served without a repository.",
+    "export": "Write the documents as static HTML, with llms.txt.",
+    "index": "Show the state of the search index, or rebuild it.",
+    "list": "List the documents, with their titles.",
+    "show": "Show a document, section, task, commit or proposal.",
+    "search": "Search the committed documents.",
+    "read": "Read a document, a section or a task.",
+    "log": "Show the commits that changed a document or section.",
+    "diff": "Show the changes between two versions, word by word.",
+    "blame": "Show who last changed each line of a document or section.",
+    "drift": "List sections whose code changed after they last did.",
+    "links": "List links from and to a document or section.",
+    "metadata": "Print and check a metadata.json.",
+    "tasks": "Show the tasks of all documents.",
+    "trace": "Show where requirements are designed, tasked and tested.",
+    "report": "Print numbers over time, and write charts of them.",
+    "validate": "Check the Markdown.",
+    "fix": "Apply safe fixes in one commit; --anchors adds anchors to headings.",
+    "eval": "Measure search quality with known questions.",
+    "proposals": "Show, review and merge proposals.",
+    "comments": "Show, add and resolve comments.",
+    "tokens": "Create, rotate and revoke the tokens of people.",
+    "sync": "Fetch the branch and the proposals from a remote, and push them.",
+    "sources": "Show the sources of `serve --sources`.",
+    "admin": "Administer a server and its records.",
+    "config": "Show and check the configuration of a server.",
+    "doctor": "Report problems and how to fix them.",
+    "completion": "Print the script that completes commands in a shell.",
+    "version": "Print the version.",
+}
+"""The commands in the order of the help, each with its short help.
+
+`docyard/commands/` or a folder of it has a module of each name.
+"""
 
 _FOLDERS = {
     "list": "documents",
@@ -116,7 +138,7 @@ class _MainGroup(LazyGroup):
     """The group of all commands, which ends without an error if its output is no longer read."""
 
     package = "docyard.commands"
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
     def get_module_name(self, command_name: str) -> str:
         if command_name in _FOLDERS:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:

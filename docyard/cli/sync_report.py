@@ -55,7 +55,7 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
 
 def print_sync(result: SyncResult, remote: str | None = None) -> None:
     """Print the actions, the problems, and the next command, which names `remote` if given."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     command = f"{_SYNC_COMMAND} --remote {shlex.quote(remote)}" if remote else _SYNC_COMMAND
     for line in _format_lines(result):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tools.errors import escape_invisible
 from workspace.diff.formats import escape_markdown, format_code_span
+from workspace.escapes import escape_invisible
 from workspace.trace import Stage
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workspace.globs import Glob
 
 
-@click.command(name="build", short_help="Build an artifact that is served without a repository.")
+@click.command(name="build")
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path())
 @options.repository
 @click.option(

@@ -8,7 +8,7 @@ from docyard.cli.shells import SHELLS, get_script
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="completion", short_help="Print the script that completes commands in a shell.")
+@click.command(name="completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> int:
     """Print the script that completes commands, addresses and refs in a shell.

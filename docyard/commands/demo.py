@@ -26,7 +26,7 @@ _TOOLSETS = "documents,tasks,search,history,proposals"
 _SETTINGS = 'signing = "off"\n\n[corpus]\ndescription = "specifications of a search service"\n'
 
 
-@click.command(name="demo", short_help="Watch an agent work in a repository created for it.")
+@click.command(name="demo")
 @click.option(
     "--keep",
     metavar="PATH",

@@ -29,7 +29,7 @@ class FixReport:
     failures: list[str] = field(default_factory=list)
 
 
-@click.command(name="doctor", short_help="Report problems and how to fix them.")
+@click.command(name="doctor")
 @options.repository
 @options.branch
 @click.option("--fix", is_flag=True, help="Fix the problems that are safe to fix, and report the fixes.")

@@ -47,7 +47,7 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
     return file
 
 
-@click.command(name="eval", short_help="Measure search quality with known questions.")
+@click.command(name="eval")
 @click.argument("files", metavar="CASES...", nargs=-1, required=True, type=_INPUT_FILE)
 @options.repository
 @options.branch

@@ -15,7 +15,7 @@ from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count
 
 
-@click.command(name="export", short_help="Write the documents as static HTML, with llms.txt.")
+@click.command(name="export")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @options.ref("The branch, tag, commit or @{date} to export. [default: the branch's tip]")
 @click.option("--title", metavar="TEXT", help="The title of the pages. [default: the repository's name]")

@@ -38,7 +38,6 @@ RULES = (
 @click.command(
     cls=CommittingCommand,
     name="fix",
-    short_help="Apply safe fixes in one commit; --anchors adds anchors to headings.",
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
@@ -157,7 +156,7 @@ def _count_by_rule(outcome: FixOutcome) -> Counter[str]:
 
 
 def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_applied: bool) -> None:
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     diff = _format_diff(outcome.changes)
     for line in islice(diff, max_lines):

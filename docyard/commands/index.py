@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-@click.group(name="index", short_help="Show the state of the search index, or rebuild it.")
+@click.group(name="index")
 def command() -> None:
     """Show the state of the search index, or rebuild it.
 

@@ -130,7 +130,7 @@ SETTINGS_TEMPLATE = """\
 """
 
 
-@click.command(name="init", short_help="Make a folder a workspace, and print how to connect an agent.")
+@click.command(name="init")
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False))
 @options.repository
 @click.option(
@@ -333,7 +333,7 @@ def _open_work_tree(folder: Path) -> tuple[GitReader, Path]:
 def _connect_project_hosts(folder: Path, options: tuple[str, ...], write: bool, as_json: bool) -> int:
     """Show or write the files that connect hosts for the team of a repository, without a commit."""
     from docyard.cli.hosts.project_files import plan_project_files, write_project_files
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
     from workspace.git.store import is_ignored
 
     git, root = _open_work_tree(folder)

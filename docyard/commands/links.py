@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-@click.command(name="links", short_help="List links from and to a document or section.")
+@click.command(name="links")
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )

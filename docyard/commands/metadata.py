@@ -28,7 +28,7 @@ class _MetadataCheck(NamedTuple):
     problems: list[MetadataProblem]
 
 
-@click.command(name="metadata", short_help="Print and check a metadata.json.")
+@click.command(name="metadata")
 @click.argument("path", metavar="[PATH]", required=False, type=click.Path(path_type=Path))
 @options.repository
 @options.branch

@@ -31,7 +31,7 @@ class ReadRange(NamedTuple):
     moved_to: dict[str, Any] | None
 
 
-@click.command(name="read", short_help="Read a document, a section or a task.")
+@click.command(name="read")
 @click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @click.option("--raw", is_flag=True, help="Print the exact source bytes, also on a terminal.")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _INDENT = 2
 
 
-@click.command(name="search", short_help="Search the committed documents.")
+@click.command(name="search")
 @click.argument(
     "terms", metavar="QUERY...", nargs=-1, required=True, shell_complete=completion.complete_query
 )
@@ -221,7 +221,7 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
 
 def _print_escaped(line: str) -> None:
     """Print a line with words of the query to standard error, with invisible characters escaped."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     click.echo(escape_invisible(line), err=True)
 

@@ -45,7 +45,7 @@ _REPOSITORY_OPTIONS = {
 }
 
 
-@click.command(name="serve", short_help="Serve a repository to an MCP host, or as web pages.")
+@click.command(name="serve")
 @options.repository
 @options.branch
 @click.option(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.sync.sync import ChooseResolutions
 
 
-@click.command(name="sync", short_help="Fetch the branch and the proposals from a remote, and push them.")
+@click.command(name="sync")
 @options.repository
 @options.branch
 @click.option("--fetch", is_flag=True, help="Only fetch, and fast-forward or merge.")
@@ -76,7 +76,7 @@ def command(
     """
     from docyard.forges.forge_checker import ForgeChecker
     from docyard.forges.pull_request_sync import check_result_to_data, format_check_result
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
     from workspace.sync.sync import sync
 
     if push and not fetch and (ours or theirs or resolve):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 @click.group(
     cls=SuggestingGroup,
     name="tokens",
-    short_help="Create, rotate and revoke the tokens of people.",
 )
 def command() -> None:
     """Create, rotate and revoke the tokens that identify people.
@@ -267,7 +266,7 @@ def _format_person(person: Person) -> str:
 
 def _print_secret(secret: str, *notes: str) -> None:
     """Print a secret alone on standard output, which may be a file, and notes on standard error."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     click.echo(secret)
     for note in notes:
@@ -275,7 +274,7 @@ def _print_secret(secret: str, *notes: str) -> None:
 
 
 def _print_lines(*lines: str) -> None:
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     for line in lines:
         click.echo(escape_invisible(line))

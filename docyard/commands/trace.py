@@ -22,7 +22,7 @@ _STAGES = ("required", "designed", "tasked", "done", "tested")
 _MAX_TITLE_CHARACTERS = 60
 
 
-@click.command(name="trace", short_help="Show where requirements are designed, tasked and tested.")
+@click.command(name="trace")
 @click.argument("id", metavar="[ID]", required=False)
 @click.option("--missing", type=click.Choice(_STAGES), help="List only the identifiers that lack this stage.")
 @click.option("--markdown", is_flag=True, help="Print the matrix as a Markdown table.")
@@ -85,7 +85,7 @@ def command(
 
 
 def _print_trace(trace: Trace) -> None:
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
     from workspace.trace import Stage
 
     click.echo(escape_invisible(f"{trace.id}  {trace.title}".rstrip()))

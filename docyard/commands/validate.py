@@ -14,7 +14,7 @@ from docyard.commands import options
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
-from workspace.config.tables import RULE_NAMES, Dialect
+from workspace.config.names import RULE_NAMES, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "sarif", "github")
 
 
-@click.command(name="validate", short_help="Check the Markdown.")
+@click.command(name="validate")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @options.repository
 @options.ref("Read a branch, tag, commit or @{date} instead of the work tree.")

@@ -12,7 +12,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="version", short_help="Print the version.")
+@click.command(name="version")
 @options.as_json
 def command(as_json: bool) -> int:
     """Print the version. With --json, also print the version of Python and the platform.

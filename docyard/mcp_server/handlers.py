@@ -39,8 +39,8 @@ from mcp_types import (
 from docyard.mcp_server.calls import escape_surrogates
 from docyard.mcp_server.notifications import ListAnnouncer, ResourceSubscriptions
 from docyard.mcp_server.requests import Requests
-from tools.errors import escape_invisible
 from tools.resources import MIME_TYPE
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from tools.prompts.prompt import Completer

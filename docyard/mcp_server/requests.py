@@ -12,9 +12,9 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from docyard.mcp_server.calls import Workers, WorkRejected, escape_surrogates
 from tools.dispatcher import Dispatcher
-from tools.errors import escape_invisible
 from tools.tool import Context
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from tools.prompts.prompt import OfferedPrompts

@@ -20,8 +20,8 @@ from docyard.records.summary import (
     format_latency,
     read_summary,
 )
-from tools.errors import escape_invisible
 from workspace.diff.formats import format_code_span
+from workspace.escapes import escape_invisible
 
 _LISTED_TERMS = 10
 _LISTED_REPORTS = 10

@@ -9,7 +9,6 @@ commands to the terminal. Tables that are piped are not escaped.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from docyard.environment import is_terminal
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -35,6 +35,8 @@ _BAR_DELAY_S = 1.0
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON. Non-ASCII characters are escaped, so that any encoding works."""
+    import json
+
     print(json.dumps(value, indent=2))
 
 
@@ -73,8 +75,6 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
-
-    from tools.errors import escape_invisible
 
     table = Table(box=SIMPLE_HEAD)
     for column in columns:
@@ -134,8 +134,6 @@ def print_text(text: TextFile, start: int, end: int) -> None:
     """Print the bytes [start, end) of a text."""
     from rich.text import Text
 
-    from tools.errors import escape_invisible
-
     if text.document is None:
         create_console().print(Text(escape_invisible(_normalize_text(text.text(start, end)))))
     else:
@@ -144,8 +142,6 @@ def print_text(text: TextFile, start: int, end: int) -> None:
 
 def print_markdown(source: str) -> None:
     """Render and print Markdown."""
-    from tools.errors import escape_invisible
-
     create_console().print(SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))))
 
 
@@ -193,7 +189,5 @@ class SafeRenderable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Yield the segments of the renderable, each with escaped control characters."""
-        from tools.errors import escape_invisible
-
         for segment in console.render(self._renderable, options):
             yield segment._replace(text=escape_invisible(segment.text))

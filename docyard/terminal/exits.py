@@ -6,6 +6,7 @@ import sys
 from enum import IntEnum
 
 from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
+from workspace.escapes import escape_invisible
 
 
 class Exit(IntEnum):
@@ -52,7 +53,5 @@ def _find_list_command(source: SuggestionSource) -> str:
 
 def print_error(message: str, fix: str = "") -> None:
     """Print an error and its fix to standard error, with invisible characters escaped."""
-    from tools.errors import escape_invisible
-
     sys.stderr.write(escape_invisible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
     sys.stderr.flush()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import escape_invisible
 from tools.pages import cut_part
 from tools.proposals.comments import describe_thread
 from tools.read_context import ReadContext
 from tools.tool import Call, Data, call
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 from workspace.proposals.actions.repository import InvalidTarget
 from workspace.proposals.answers import find_thread, make_comment_not_found_error
 from workspace.proposals.comments import LocatedThread, TargetFilter, TextStatus

@@ -28,12 +28,12 @@ from tools.comments.discussions import (
     read_open_discussions,
     read_proposal_discussion,
 )
-from tools.errors import escape_invisible
 from tools.examples import correct_path
 from tools.pages import EntryBudget, build_list_page, cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import describe_comment
 from tools.tool import Answer, Call, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
+from workspace.escapes import escape_invisible
 from workspace.proposals.answers import find_thread, make_comment_not_found_error
 from workspace.proposals.comments import MAX_CHECKED_THREADS, MAX_TRACKED_TEXTS
 

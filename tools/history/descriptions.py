@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.authors import name_author
-from tools.errors import escape_invisible
+from workspace.escapes import escape_invisible
 from workspace.git.messages import MAX_CLIENT_NAME_LENGTH
 
 if TYPE_CHECKING:

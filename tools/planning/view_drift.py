@@ -105,8 +105,8 @@ def describe_drift(finder: DriftFinder, git: GitReader, drift: Drift, max_change
 
 
 def _describe_change(finder: DriftFinder, git: GitReader, drift: Drift, change: CodeChange) -> Data:
-    from tools.errors import escape_invisible
     from tools.history.descriptions import describe_commit
+    from workspace.escapes import escape_invisible
     from workspace.history.commits import describe_commit as read_commit
 
     commit = describe_commit(read_commit(git.commit(change.commit)))

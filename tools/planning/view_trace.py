@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from tools.arguments import WITHOUT_DEFAULT, Integer, ReadingArguments, read_arguments
-from tools.errors import escape_invisible
 from tools.pages import build_list_page
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 from workspace.nearest import find_nearest
 from workspace.trace import Stage
 

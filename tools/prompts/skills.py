@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tools.errors import escape_invisible
 from tools.pages import shorten_title
 from tools.prompts.prompt import FilledPrompt, Prompt
 from tools.resources.contents import format_uri
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from tools.tool import Context

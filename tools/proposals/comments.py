@@ -6,9 +6,9 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import escape_invisible
 from tools.pages import read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import build_comment_call, describe_author, describe_comment, format_time
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read_arguments, remove_nulls
-from tools.errors import escape_invisible
 from tools.proposals.descriptions import choose_commit, list_latest_open, open_and_describe_pull_request
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor, list_overlaps, suggest_after_end, suggest_first_write
 from tools.writer import select_example_arguments
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

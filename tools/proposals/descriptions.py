@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tools.authors import name_author
-from tools.errors import escape_invisible
 from tools.pages import cut_text
 from tools.tool import Call, call
+from workspace.escapes import escape_invisible
 from workspace.publishing.after_commit import run_with_caveat
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.comments import (
     MAX_COMMENTS_BYTES,
@@ -18,6 +17,7 @@ from tools.proposals.comments import (
 from tools.proposals.descriptions import build_comment_call, describe_comment, describe_proposal
 from tools.proposals.review_state import describe_review, find_void_approvals
 from tools.tool import Answer, Call, NextStep, call
+from workspace.escapes import escape_invisible
 from workspace.nearest import find_nearest
 from workspace.proposals.answers import CommentNotFound
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools.arguments import read_arguments, remove_nulls
 from tools.compatibility.near_names import resolve_near_names
-from tools.errors import escape_invisible
 from tools.proposals import update_proposal
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.merge_gate import NEEDS_APPROVAL, find_blocker_for_actor
 from workspace.proposals.approvals import NeedsPerson

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools.errors import escape_invisible
 from tools.proposals.comments import select_fitting_entries
 from tools.proposals.conflicts import describe_conflicts
 from tools.proposals.descriptions import (
@@ -15,6 +14,7 @@ from tools.proposals.descriptions import (
 )
 from tools.tool import call
 from tools.write_target import list_names
+from workspace.escapes import escape_invisible
 from workspace.proposals.approvals import find_void_reason
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tools.arguments import (
     remove_nulls,
     resolve_target,
 )
-from tools.errors import build_error_response, escape_invisible
+from tools.errors import build_error_response
 from tools.proposals.descriptions import (
     choose_commit,
     describe_broken_dependencies,
@@ -30,6 +30,7 @@ from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import identify_actor, list_overlaps
 from tools.writer import select_example_arguments, update_index_after_commit
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
 from workspace.writing.idempotency import compute_call_digest

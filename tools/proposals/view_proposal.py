@@ -18,12 +18,12 @@ from tools.arguments import (
     read_arguments,
     resolve_target,
 )
-from tools.errors import escape_invisible
 from tools.pages import count_fitting_entries, cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import describe_proposal, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.write_target import list_overlaps, suggest_first_write
 from tools.writer import select_example_arguments
+from workspace.escapes import escape_invisible
 from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:

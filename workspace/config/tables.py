@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from enum import StrEnum
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -32,15 +31,8 @@ from pydantic import (
     model_validator,
 )
 
+from workspace.config.names import RULE_NAMES, Dialect
 from workspace.globs import Glob, find_problem
-
-
-class Dialect(StrEnum):
-    """The renderer whose rules derive fragments of headings and resolve destinations."""
-
-    GITHUB = "github"
-    MKDOCS = "mkdocs"
-    DOCUSAURUS = "docusaurus"
 
 
 def _check_folder(value: str) -> str:
@@ -443,37 +435,6 @@ class TraceSettings(BaseModel):
 def _matches_any(globs: tuple[str, ...], path: str) -> bool:
     return any(Glob.compile(glob).matches(path) for glob in globs)
 
-
-RULE_NAMES = (
-    "broken-link",
-    "broken-fragment",
-    "broken-image",
-    "duplicate-anchor",
-    "derived-anchor",
-    "missing-anchor",
-    "skipped-level",
-    "several-h1",
-    "malformed-task",
-    "malformed-coverage",
-    "drift",
-    "unknown-identifier",
-    "duplicate-identifier",
-    "malformed-front-matter",
-    "unknown-type",
-    "type-structure",
-    "missing-step",
-    "malformed-skill",
-    "taxonomy-limit",
-    "malformed-manifest",
-    "invisible-character",
-    "bidirectional-control",
-    "trailing-space",
-    "encoding",
-    "lost-character",
-    "mixed-line-endings",
-    "unreadable-document",
-)
-"""The names of all rules. They are here because settings are read without importing any rule."""
 
 MAX_OVERRIDES = 64
 Level = Literal["error", "warning", "note", "off"]

@@ -15,7 +15,7 @@ import unicodedata
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.links.reader import read_cached_links
 from workspace.markdown import outline
 from workspace.markdown.anchors import HeadingText, read_heading, strip_attribute_lists

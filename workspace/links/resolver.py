@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import unquote, unquote_to_bytes
 
 from workspace.config.config import DOCUMENT_SUFFIXES
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.links.fragments import FragmentTarget, find_names, find_target
 from workspace.links.link import LinkKind
 

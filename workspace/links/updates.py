@@ -37,7 +37,7 @@ from workspace.markdown.slugs import PREAMBLE, UniqueNames
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workspace.config.tables import Dialect
+    from workspace.config.names import Dialect
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.links.definitions import DanglingReference

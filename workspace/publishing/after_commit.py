@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -106,6 +105,8 @@ def describe_failure(error: Exception) -> str:
     if isinstance(error, WorkspaceError):
         log.warning("a step after a commit failed: %s", error.message)
         return error.message
+    import secrets
+
     reference = secrets.token_hex(4)
     log.error("a step after a commit failed, reference %s", reference, exc_info=error)
     return f"{_describe_reason(error)} (the log has the details under {reference})"

@@ -22,7 +22,7 @@ from workspace.markdown.slugs import PREAMBLE
 from workspace.rendering.sanitizer import FormulaConverter
 
 if TYPE_CHECKING:
-    from workspace.config.tables import Dialect
+    from workspace.config.names import Dialect
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.links.fragments import FragmentTarget

@@ -9,7 +9,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from workspace.config.tables import Dialect, LinkRules
+from workspace.config.names import Dialect
+from workspace.config.tables import LinkRules
 from workspace.errors import LimitExceeded
 from workspace.links.definitions import find_definitions
 from workspace.lru_cache import LRUCache

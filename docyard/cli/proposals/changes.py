@@ -108,7 +108,7 @@ class PagePrinter:
     def print_markdown(self, source: str) -> None:
         """Print Markdown: rendered in a terminal, as source in a pipe."""
         from docyard.terminal.console import print_markdown
-        from tools.errors import escape_invisible
+        from workspace.escapes import escape_invisible
 
         if is_terminal(sys.stdout):
             print_markdown(source)
@@ -117,7 +117,7 @@ class PagePrinter:
 
 
 def _style_text(text_part: StyledText | str) -> tuple[str, str]:
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     text, style = (text_part, "") if isinstance(text_part, str) else text_part
     return escape_invisible(text.replace("\n", " ")).expandtabs(), style

@@ -208,7 +208,7 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
 
 def _find_conflicts(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
     """Return the conflicts with the given name. Raises click.UsageError if no conflict has the name."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
     matches = [(path, unit) for path, unit in units if name in _list_names(path, unit)]
@@ -226,7 +226,7 @@ def _find_conflicts(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[
 
 def _list_names(path: str, unit: UnitId) -> Iterator[str]:
     """Yield the names of a conflict: its full name (also with escaped characters), its file, its address."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     full_name = format_conflict_name(path, unit)
     yield full_name

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from docyard import __version__
-from tools.errors import escape_invisible
+from workspace.escapes import escape_invisible
 from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
 

@@ -23,30 +23,30 @@ import click
 
 from docyard.cli.main import LazyGroup
 
-COMMANDS = (
-    "plan",
-    "apply",
-    "export",
-    "organizations",
-    "servers",
-    "namespaces",
-    "rules",
-    "tokens",
-    "records",
-    "reports",
-    "erase",
-    "audit",
-    "database",
-)
-"""The commands in the order of the help; this package has a module for each."""
+COMMANDS = {
+    "plan": "Show what a file of organizations would change.",
+    "apply": "Make the changes of a file of organizations.",
+    "export": "Print the organizations as a file for `apply`.",
+    "organizations": "List, add, change and remove organizations.",
+    "servers": "List, add, change and remove servers.",
+    "namespaces": "List, add, change and remove namespaces.",
+    "rules": "List, add, change and remove the roles of groups.",
+    "tokens": "Create, list and revoke access tokens.",
+    "records": "Export and control the records of searches.",
+    "reports": "Read and resolve the reports of readers.",
+    "erase": "Remove a leaked secret or a person from records and indexes.",
+    "audit": "Show the audit log, or verify it.",
+    "database": "Check, upgrade or back up the database.",
+}
+"""The commands in the order of the help, each with its short help; this package has a module for each."""
 
 
 class _Group(LazyGroup):
     package = __name__
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
 
-@click.group(cls=_Group, name="admin", short_help="Administer a server and its records.")
+@click.group(cls=_Group, name="admin")
 def command() -> None:
     """Administer the organizations of a server: their servers, namespaces, rules and records.
 

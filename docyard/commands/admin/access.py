@@ -53,7 +53,7 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
 
 def print_lines(lines: Iterator[str]) -> None:
     """Print lines with escaped control characters."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     for line in lines:
         click.echo(escape_invisible(line))

@@ -13,7 +13,7 @@ from docyard.open_workspace import find_folder
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="apply", short_help="Make the changes of a file of organizations.")
+@click.command(name="apply")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--prune", is_flag=True, help="Remove what the file does not name, with its records.")
 @click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")

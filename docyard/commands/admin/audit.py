@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="audit", short_help="Show the audit log, or verify it.")
+@click.command(name="audit")
 @click.option("--organization", metavar="ORG", help="Only the entries of one organization.")
 @click.option("--verify", is_flag=True, help="Check that no entry was changed or removed.")
 @options.limit("entries", 50)

@@ -14,7 +14,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.group(cls=SuggestingGroup, name="database", short_help="Check, upgrade or back up the database.")
+@click.group(cls=SuggestingGroup, name="database")
 def command() -> None:
     """Check, upgrade or back up the database of a server.
 

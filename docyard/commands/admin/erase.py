@@ -33,7 +33,7 @@ class _RepositoryReport(NamedTuple):
     reason: str | None
 
 
-@click.command(name="erase", short_help="Remove a leaked secret or a person from records and indexes.")
+@click.command(name="erase")
 @click.option("--text", metavar="TEXT", help="The text to remove; - reads it from standard input.")
 @click.option(
     "--person", metavar="KEY", help="The principal to remove, such as user:ISSUER#SUBJECT or address:IP."
@@ -165,7 +165,7 @@ def _format_lines(
     unread_places: Sequence[str],
     dry_run: bool,
 ) -> Iterator[str]:
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     verb = "Would remove" if dry_run else "Removed"
     if records is not None:

@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="export", short_help="Print the organizations as a file for `apply`.")
+@click.command(name="export")
 @server_config
 @options.as_json
 def command(config: Path | None, as_json: bool) -> int:

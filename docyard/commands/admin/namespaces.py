@@ -35,7 +35,7 @@ def _field_options(command: F) -> F:
     return command
 
 
-@click.group(cls=SuggestingGroup, name="namespaces", short_help="List, add, change and remove namespaces.")
+@click.group(cls=SuggestingGroup, name="namespaces")
 def command() -> None:
     """List, add, change and remove namespaces: the documentation sources of organizations.
 

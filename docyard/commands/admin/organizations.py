@@ -15,9 +15,7 @@ from docyard.commands.admin.object_changes import Target
 _KIND = "organization"
 
 
-@click.group(
-    cls=SuggestingGroup, name="organizations", short_help="List, add, change and remove organizations."
-)
+@click.group(cls=SuggestingGroup, name="organizations")
 def command() -> None:
     """List, add, change and remove organizations. An organization owns servers and namespaces.
 

@@ -13,7 +13,7 @@ from docyard.open_workspace import find_folder
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="plan", short_help="Show what a file of organizations would change.")
+@click.command(name="plan")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--prune", is_flag=True, help="Plan to remove what the file does not name.")
 @server_config

@@ -17,7 +17,7 @@ from docyard.cli.server_database import (
 from docyard.terminal.exits import Exit
 
 
-@click.group(cls=SuggestingGroup, name="records", short_help="Export and control the records of searches.")
+@click.group(cls=SuggestingGroup, name="records")
 def command() -> None:
     """Export and control the records of searches.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from docyard.records.problem_reports import ProblemReport
 
 
-@click.group(cls=SuggestingGroup, name="reports", short_help="Read and resolve the reports of readers.")
+@click.group(cls=SuggestingGroup, name="reports")
 def command() -> None:
     """Read and resolve the reports of readers.
 
@@ -94,7 +94,7 @@ def _describe_report(report: ProblemReport) -> dict[str, object]:
 def _print_report(report: ProblemReport) -> None:
     """Print a report. Characters that control a terminal are escaped."""
     from docyard.records.export import format_time
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     state = " (resolved)" if report.is_resolved else ""
     lines = [

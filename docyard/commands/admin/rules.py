@@ -43,9 +43,7 @@ def _make_target(organization: str, group: str, prefix: str) -> Target:
     return Target(_KIND, organization, format_rule_name(group, prefix))
 
 
-@click.group(
-    cls=SuggestingGroup, name="rules", short_help="List, add, change and remove the roles of groups."
-)
+@click.group(cls=SuggestingGroup, name="rules")
 def command() -> None:
     """List, add, change and remove the roles of groups in namespaces.
 

@@ -40,7 +40,7 @@ def _build_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-@click.group(cls=SuggestingGroup, name="servers", short_help="List, add, change and remove servers.")
+@click.group(cls=SuggestingGroup, name="servers")
 def command() -> None:
     """List, add, change and remove servers, and associate them with namespaces.
 

@@ -21,7 +21,7 @@ _OPERATOR_NAME = "-"
 _OPERATOR_PRINCIPAL = "operator"
 
 
-@click.group(cls=SuggestingGroup, name="tokens", short_help="Create, list and revoke access tokens.")
+@click.group(cls=SuggestingGroup, name="tokens")
 def command() -> None:
     """Create, list and revoke the access tokens of a server of organizations.
 

@@ -11,16 +11,20 @@ import click
 
 from docyard.cli.main import LazyGroup
 
-COMMANDS = ("list", "add", "resolve")
-"""The commands in the order of the help; this package has a module for each."""
+COMMANDS = {
+    "list": "List open comments, each with where its text is now.",
+    "add": "Comment on a document or a section, or reply to a comment.",
+    "resolve": "Resolve or reopen comments.",
+}
+"""The commands in the order of the help, each with its short help; this package has a module for each."""
 
 
 class _Group(LazyGroup):
     package = __name__
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
 
-@click.group(cls=_Group, name="comments", short_help="Show, add and resolve comments.")
+@click.group(cls=_Group, name="comments")
 def command() -> None:
     """Show, add and resolve comments on documents. Those of proposals are listed and resolved too.
 

@@ -13,7 +13,7 @@ from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="add", short_help="Comment on a document or a section, or reply to a comment.")
+@click.command(name="add")
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )

@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="list", short_help="List open comments, each with where its text is now.")
+@click.command(name="list")
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )

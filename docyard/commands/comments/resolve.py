@@ -12,7 +12,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="resolve", short_help="Resolve or reopen comments.")
+@click.command(name="resolve")
 @click.argument("comments", metavar="COMMENT...", nargs=-1, required=True)
 @parameters.message("A reply to each comment. [default: none]")
 @click.option("--reopen", is_flag=True, help="Reopen the comments instead.")

@@ -10,16 +10,19 @@ import click
 
 from docyard.cli.main import LazyGroup
 
-COMMANDS = ("show", "check")
-"""The commands in the order of the help; this package has a module for each."""
+COMMANDS = {
+    "show": "Show each setting, its value, and where it comes from.",
+    "check": "Check a configuration, and list its mistakes.",
+}
+"""The commands in the order of the help, each with its short help; this package has a module for each."""
 
 
 class _Group(LazyGroup):
     package = __name__
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
 
-@click.group(cls=_Group, name="config", short_help="Show and check the configuration of a server.")
+@click.group(cls=_Group, name="config")
 def command() -> None:
     """Show and check the configuration of a server: a file, and variables of the environment.
 

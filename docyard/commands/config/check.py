@@ -11,7 +11,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="check", short_help="Check a configuration, and list its mistakes.")
+@click.command(name="check")
 @options.config
 @options.as_json
 def command(config: Path | None, as_json: bool) -> int:

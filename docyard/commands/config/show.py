@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="show", short_help="Show each setting, its value, and where it comes from.")
+@click.command(name="show")
 @options.config
 @options.as_json
 def command(config: Path | None, as_json: bool) -> int:

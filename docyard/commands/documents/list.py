@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-@click.command(name="list", short_help="List the documents, with their titles.")
+@click.command(name="list")
 @click.argument("glob", metavar="[GLOB]", default=".", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to list. [default: the branch's tip]")
 @options.repository

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-@click.command(name="show", short_help="Show a document, section, task, commit or proposal.")
+@click.command(name="show")
 @click.argument("address", metavar="ADDRESS", shell_complete=completion.complete_addresses)
 @options.repository
 @options.branch

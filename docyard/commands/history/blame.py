@@ -29,7 +29,7 @@ _MIN_AUTHOR_WIDTH = 8
 _CHARS_PER_PAGE = 50_000
 
 
-@click.command(name="blame", short_help="Show who last changed each line of a document or section.")
+@click.command(name="blame")
 @click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
 @options.repository
@@ -79,7 +79,7 @@ def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, A
 
 def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
     """Print each line with its commit, author, date and number, as tab-separated cells."""
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     for line in lines:
@@ -96,7 +96,7 @@ def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
     """
     from rich.text import Text
 
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     screen = console.create_console()
     commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}

@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="diff", short_help="Show the changes between two versions, word by word.")
+@click.command(name="diff")
 @click.argument("refs", metavar="[BASE [HEAD]]", nargs=-1, shell_complete=completion.complete_refs)
 @click.option(
     "--path",
@@ -70,7 +70,7 @@ def command(
         changes_to_markdown,
         print_changes,
     )
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Comparing"):

@@ -23,7 +23,7 @@ _DEFAULT_COMMITS = 3
 _MAX_COMMITS = 1_000
 
 
-@click.command(name="drift", short_help="List sections whose code changed after they last did.")
+@click.command(name="drift")
 @click.argument("folder", metavar="[FOLDER]", default=".", shell_complete=completion.complete_addresses)
 @click.option(
     "--since",

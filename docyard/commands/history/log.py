@@ -44,7 +44,7 @@ class AddressHistory(NamedTuple):
     notes: Sequence[str]
 
 
-@click.command(name="log", short_help="Show the commits that changed a document or section.")
+@click.command(name="log")
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )

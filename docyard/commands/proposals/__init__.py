@@ -24,34 +24,34 @@ import click
 from docyard.cli.main import LazyGroup
 from docyard.commit_errors import run_committing_command
 
-COMMANDS = (
-    "list",
-    "show",
-    "diff",
-    "create",
-    "edit",
-    "submit",
-    "comment",
-    "approve",
-    "request-changes",
-    "conflicts",
-    "refresh",
-    "merge",
-    "close",
-    "reopen",
-)
-"""The commands in the order of the help; this package has a module for each."""
+COMMANDS = {
+    "list": "List proposals, newest first.",
+    "show": "Show a proposal: changes, discussion, unmet requirements.",
+    "diff": "Show the changes of a proposal, word by word.",
+    "create": "Create a proposal.",
+    "edit": "Change the title or the description of a proposal.",
+    "submit": "Request a review of a proposal.",
+    "comment": "Comment on a proposal, or on a section of it.",
+    "approve": "Approve a proposal at its current commit.",
+    "request-changes": "Request changes to a proposal.",
+    "conflicts": "Show the conflicts of a proposal with its target.",
+    "refresh": "Merge the target into a proposal.",
+    "merge": "Merge a proposal into its target.",
+    "close": "Close a proposal without a merge.",
+    "reopen": "Reopen a closed proposal.",
+}
+"""The commands in the order of the help, each with its short help; this package has a module for each."""
 
 
 class _Group(LazyGroup):
     package = __name__
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
     def invoke(self, ctx: click.Context) -> object:
         return run_committing_command(lambda: super(_Group, self).invoke(ctx))
 
 
-@click.group(cls=_Group, name="proposals", short_help="Show, review and merge proposals.")
+@click.group(cls=_Group, name="proposals")
 def command() -> None:
     """Show, review and merge proposals.
 

@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="approve", short_help="Approve a proposal at its current commit.")
+@click.command(name="approve")
 @parameters.proposal_id
 @parameters.message("The text of the approval.")
 @parameters.commit

@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="close", short_help="Close a proposal without a merge.")
+@click.command(name="close")
 @parameters.proposal_id
 @parameters.message("The reason.")
 @parameters.actor_options

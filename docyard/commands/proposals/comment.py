@@ -11,7 +11,7 @@ from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="comment", short_help="Comment on a proposal, or on a section of it.")
+@click.command(name="comment")
 @parameters.proposal_id
 @parameters.address
 @parameters.message("The comment. [default: standard input, else a text from the editor]")

@@ -12,7 +12,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 
 
-@click.command(name="conflicts", short_help="Show the conflicts of a proposal with its target.")
+@click.command(name="conflicts")
 @parameters.proposal_id
 @options.repository
 @options.branch

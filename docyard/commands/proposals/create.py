@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="create", short_help="Create a proposal.")
+@click.command(name="create")
 @click.argument("title")
 @click.option("-d", "--description", metavar="TEXT", help="The description, as Markdown.")
 @click.option(

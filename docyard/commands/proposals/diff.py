@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="diff", short_help="Show the changes of a proposal, word by word.")
+@click.command(name="diff")
 @parameters.proposal_id
 @parameters.address
 @click.option("--markdown", is_flag=True, help="Print Markdown.")
@@ -48,7 +48,7 @@ def command(
         print_changes,
         select_changes,
     )
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Comparing"):

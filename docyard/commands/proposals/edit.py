@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="edit", short_help="Change the title or the description of a proposal.")
+@click.command(name="edit")
 @parameters.proposal_id
 @click.option("--title", help="The new title.")
 @click.option("-d", "--description", metavar="TEXT", help="The new description, as Markdown.")

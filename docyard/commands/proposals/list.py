@@ -14,7 +14,7 @@ from docyard.terminal.exits import Exit
 _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "all")
 
 
-@click.command(name="list", short_help="List proposals, newest first.")
+@click.command(name="list")
 @click.option(
     "--state",
     type=click.Choice(_STATES),

@@ -12,7 +12,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="merge", short_help="Merge a proposal into its target.")
+@click.command(name="merge")
 @parameters.proposal_id
 @parameters.commit
 @parameters.actor_options

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workspace.merge.trees import FileConflict, Resolutions
 
 
-@click.command(name="refresh", short_help="Merge the target into a proposal.")
+@click.command(name="refresh")
 @parameters.proposal_id
 @click.option(
     "--ours", metavar="CONFLICT", multiple=True, help="Resolve with the proposal's version. Can be repeated."

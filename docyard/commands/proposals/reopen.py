@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="reopen", short_help="Reopen a closed proposal.")
+@click.command(name="reopen")
 @parameters.proposal_id
 @parameters.message("The reason.")
 @parameters.actor_options

@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="request-changes", short_help="Request changes to a proposal.")
+@click.command(name="request-changes")
 @parameters.proposal_id
 @parameters.message("The required changes. [default: standard input, else a text from the editor]")
 @parameters.commit

@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="show", short_help="Show a proposal: changes, discussion, unmet requirements.")
+@click.command(name="show")
 @parameters.proposal_id
 @parameters.address
 @click.option("--diff/--no-diff", default=True, help="Show or omit the changes.")

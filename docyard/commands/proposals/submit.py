@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="submit", short_help="Request a review of a proposal.")
+@click.command(name="submit")
 @parameters.proposal_id
 @click.option(
     "--no-forge", is_flag=True, help="Do not open a pull request, even with [forge] in docyard.toml."

@@ -42,7 +42,7 @@ def _parse_since(context: click.Context, parameter: click.Parameter, text: str |
     return day
 
 
-@click.command(name="report", short_help="Print numbers over time, and write charts of them.")
+@click.command(name="report")
 @click.option(
     "--kind",
     "kinds",

@@ -11,16 +11,20 @@ import click
 
 from docyard.cli.main import LazyGroup
 
-COMMANDS = ("plan", "list", "status")
-"""The commands in the order of the help; this package has a module for each."""
+COMMANDS = {
+    "plan": "Show what a server would change when it reads a file again.",
+    "list": "List the sources of a file.",
+    "status": "Open each source of a file, and show its state.",
+}
+"""The commands in the order of the help, each with its short help; this package has a module for each."""
 
 
 class _Group(LazyGroup):
     package = __name__
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
 
-@click.group(cls=_Group, name="sources", short_help="Show the sources of `serve --sources`.")
+@click.group(cls=_Group, name="sources")
 def command() -> None:
     """Show the documentation sources of a file for `docyard serve --sources`.
 

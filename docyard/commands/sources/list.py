@@ -12,7 +12,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="list", short_help="List the sources of a file.")
+@click.command(name="list")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.as_json
 def command(file: Path, as_json: bool) -> int:

@@ -12,7 +12,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="plan", short_help="Show what a server would change when it reads a file again.")
+@click.command(name="plan")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.as_json
 def command(file: Path, as_json: bool) -> int:

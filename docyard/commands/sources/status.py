@@ -12,7 +12,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="status", short_help="Open each source of a file, and show its state.")
+@click.command(name="status")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.as_json
 def command(file: Path, as_json: bool) -> int:

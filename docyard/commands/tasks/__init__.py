@@ -10,13 +10,15 @@ import click
 
 from docyard.cli.main import LazyGroup
 
-COMMANDS = ("list",)
-"""The commands in the order of the help; this package has a module for each."""
+COMMANDS = {
+    "list": "List the open tasks of all documents.",
+}
+"""The commands in the order of the help, each with its short help; this package has a module for each."""
 
 
 class _Group(LazyGroup):
     package = __name__
-    command_names = COMMANDS
+    short_helps = COMMANDS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; options with `--board` among them are those of `docyard tasks list`."""
@@ -24,7 +26,7 @@ class _Group(LazyGroup):
         return super().parse_args(ctx, ["list", *args] if is_board else args)
 
 
-@click.group(cls=_Group, name="tasks", short_help="Show the tasks of all documents.")
+@click.group(cls=_Group, name="tasks")
 def command() -> None:
     """Show the tasks of all documents, and what they wait for.
 

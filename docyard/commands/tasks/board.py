@@ -112,7 +112,7 @@ def _format_cards(tasks: Sequence[TaskEntry], limit: int) -> list[Text]:
     """Return a text for each task, and one for the number of omitted tasks."""
     from rich.text import Text
 
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     cards = []
     for task in tasks[: limit or None]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_SHOWN_REQUIREMENTS = 3
 
 
-@click.command(name="list", short_help="List the open tasks of all documents.")
+@click.command(name="list")
 @click.argument("folder", metavar="[FOLDER]", default=".", shell_complete=completion.complete_addresses)
 @click.option("--ready", is_flag=True, help="List only the tasks that can be done now.")
 @click.option("--blocked", is_flag=True, help="List only the tasks that are blocked or wait for another one.")

@@ -186,7 +186,6 @@ DEFERRED_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "S
     ("statement", "deferred_modules"),
     [
         ("import docyard.cli.main", DEFERRED_MODULES),
-        *((f"import {docyard.get_module_name(name)}", DEFERRED_MODULES) for name in COMMANDS),
         ("import docyard.cli.hosts.configurations", DEFERRED_MODULES),
         (
             "import workspace.edits.edit_operations",

@@ -14,7 +14,7 @@ from docyard.commands.init import SETTINGS_TEMPLATE
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.validation.files import FolderReader, list_folder
 

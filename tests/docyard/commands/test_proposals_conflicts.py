@@ -23,7 +23,7 @@ from docyard.cli.proposals.conflicts import (
 from docyard.terminal.exits import CommandError
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
-from tools.errors import escape_invisible
+from workspace.escapes import escape_invisible
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitId, UnitKind
 from workspace.merge.trees import FileConflict
 from workspace.workspace import Workspace

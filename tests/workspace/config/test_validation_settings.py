@@ -6,7 +6,8 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import RULE_NAMES, Validation
+from workspace.config.names import RULE_NAMES
+from workspace.config.tables import Validation
 from workspace.errors import InvalidConfig
 from workspace.validation.rule import Severity
 from workspace.validation.rules import RULES

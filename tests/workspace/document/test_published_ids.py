@@ -11,7 +11,8 @@ from tests.published_docs import FILE_COUNT, make_documentation, make_headings, 
 from tests.repositories import Repo, create_repository
 from tests.workspace.documents import EDIT_CONTEXT
 from tests.workspace.validation.fixes.in_memory import build_fix_finder
-from workspace.config.tables import Dialect, LinkRules
+from workspace.config.names import Dialect
+from workspace.config.tables import LinkRules
 from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
 from workspace.edits.operation import Operation

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.loops import loop_over
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.document.addresses import AmbiguousAddress, resolve_section
 from workspace.document.document import Document
 from workspace.links.fragments import find_names, find_target

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from workspace.config.tables import Dialect, LinkRules
+from workspace.config.names import Dialect
+from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.links.file_tree import group_by_stem
 from workspace.links.link import LinkKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import find_names
 from workspace.links.inbound_links import _may_define_name

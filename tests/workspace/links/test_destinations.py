@@ -12,7 +12,8 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.links.folder_file_tree import read_folder
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import Dialect, LinkRules
+from workspace.config.names import Dialect
+from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 from workspace.links.destinations import enclose_destination, format_destination, make_relative_path
 from workspace.links.link import Enclosure, Link

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import (
     DOCUMENT_TARGET,

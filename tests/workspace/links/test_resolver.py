@@ -8,7 +8,7 @@ from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.links.folder_file_tree import read_folder
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.document.document import Document
 from workspace.links.destinations import format_destination
 from workspace.links.fragments import find_names

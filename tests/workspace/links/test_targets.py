@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import Dialect, LinkRules
+from workspace.config.names import Dialect
+from workspace.config.tables import LinkRules
 from workspace.errors import InvalidConfig
 from workspace.links.resolver import Target, is_external, list_candidate_paths, read_target, split_destination
 

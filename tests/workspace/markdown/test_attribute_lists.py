@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.documents import EDIT_CONTEXT
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.document.addresses import resolve_section
 from workspace.document.document import Document
 from workspace.document.headings import scan_layout

@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.html_checker import find_html_problems
 from tests.workspace.rendering.page_urls import PlainUrls
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_text

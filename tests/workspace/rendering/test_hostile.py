@@ -14,7 +14,7 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.rendering.html_checker import find_html_problems
 from tests.workspace.rendering.page_urls import PlainUrls
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_text

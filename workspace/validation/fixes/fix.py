@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workspace.config.tables import Dialect
+from workspace.config.names import Dialect
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.links.offset_map import OffsetMap, PreservedSpan
