@@ -74,6 +74,15 @@ def is_terminal(stream: IO[Any]) -> bool:
         return False
 
 
+def read_color_choice() -> bool | None:
+    """Return True for colours in any output, and False for none; None if only a terminal has colours."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
+
+
 def disable_blas_threads() -> None:
     """Make NumPy's linear algebra start no threads. Call this before NumPy is imported.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.environment import is_terminal
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.wording import SHORT_ID_LENGTH, shorten_id
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _MIN_TEXT_WIDTH = 20  # columns of text after a label, even in a narrow terminal
 _MAX_LISTED_ACTIONS = 10
-_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class CommitAction(NamedTuple):
@@ -73,7 +72,7 @@ def _print_entries(entries: Sequence[LogEntry], *, is_single: bool) -> None:
     for number, entry in enumerate(entries):
         if number and entry.diff is not None:
             screen.print()
-        label = Text(shorten_id(entry.info.commit), "yellow")
+        label = Text(shorten_id(entry.info.commit), styles.ID)
         for line in _format_entry(entry, is_single=is_single):
             print_with_hanging_indent(screen, label, line)
             label = Text(" " * SHORT_ID_LENGTH)
@@ -90,18 +89,20 @@ def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
     from rich.text import Text
 
     info = entry.info
-    yield Text(f"{info.time:%Y-%m-%d %H:%M}  {_format_author(info)}", "dim")
+    yield Text(f"{info.time:%Y-%m-%d %H:%M}  {_format_author(info)}", styles.MUTED)
     if info.subject:
-        yield Text(info.subject, "bold")
+        yield Text(info.subject, styles.TITLE)
     if is_single:
         for kind, _, old_address in entry.actions:
             if kind != "changed":
-                yield Text(f"{kind} from {old_address}" if old_address else kind, "cyan")
+                yield Text(f"{kind} from {old_address}" if old_address else kind, styles.ADDRESS)
         return
     for kind, address, old_address in entry.actions[:_MAX_LISTED_ACTIONS]:
-        yield Text(f"{kind} {old_address} to {address}" if old_address else f"{kind} {address}", "cyan")
+        yield Text(
+            f"{kind} {old_address} to {address}" if old_address else f"{kind} {address}", styles.ADDRESS
+        )
     if len(entry.actions) > _MAX_LISTED_ACTIONS:
-        yield Text(f"and {len(entry.actions) - _MAX_LISTED_ACTIONS:,} more", "cyan")
+        yield Text(f"and {len(entry.actions) - _MAX_LISTED_ACTIONS:,} more", styles.ADDRESS)
 
 
 def _format_author(info: CommitInfo) -> str:
@@ -119,7 +120,7 @@ def _print_diff(screen: Console, diff: str) -> None:
         print(escape_invisible(diff))
         return
     for line in diff.split("\n"):
-        screen.print(Text(escape_invisible(line), _DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
+        screen.print(Text(escape_invisible(line), styles.DIFF_LINES.get(line[:1], "")), soft_wrap=True)
 
 
 def print_with_hanging_indent(screen: Console, label: Text, text: Text) -> None:

@@ -18,6 +18,7 @@ import click
 from docyard import __version__, environment
 from docyard.terminal import console
 from docyard.terminal.exits import Exit, print_error, suggest_fix
+from docyard.terminal.styles import HelpContext
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
 
 
 class SuggestingGroup(click.Group):
-    """A group whose error for an unknown command suggests a similar name, if there is one."""
+    """A group whose error for an unknown command suggests a similar name, if there is one.
+
+    The help of the group and of its commands has styles.
+    """
+
+    context_class = HelpContext
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name; None if there is none."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            command.context_class = HelpContext
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -74,6 +87,7 @@ class LazyGroup(SuggestingGroup):
             return None
         module = import_module(self.get_module_name(cmd_name))
         command: click.Command = module.command
+        command.context_class = HelpContext
         return command
 
     def get_module_name(self, command_name: str) -> str:
@@ -184,12 +198,16 @@ def _run_command(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that the encoding lacks
             stream.reconfigure(errors="backslashreplace")
+    color = environment.read_color_choice()
     try:
         code = docyard.main(
-            args=None if arguments is None else list(arguments), prog_name="docyard", standalone_mode=False
+            args=None if arguments is None else list(arguments),
+            prog_name="docyard",
+            standalone_mode=False,
+            color=color,
         )
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        click.echo(error.format_message(), err=True, color=color)
         return Exit.USAGE
     except click.UsageError as error:
         print_error(error.format_message().rstrip("."), _suggest_help(error))

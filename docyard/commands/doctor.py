@@ -13,9 +13,10 @@ import click
 from docyard.commands import options
 from docyard.doctor.finding import Finding, Severity
 from docyard.open_workspace import find_folder, open_workspace
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
 from workspace.errors import WorkspaceError
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
     from workspace.workspace import Workspace
@@ -68,10 +69,12 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
         for message in report.failures:
             click.echo(f"not fixed: {message}")
         for finding in findings:
-            click.echo(f"{finding.severity} ({finding.area}): {finding.message}")
+            severity = styles.add_style(finding.severity, styles.SEVERITIES[finding.severity])
+            click.echo(f"{severity} ({finding.area}): {escape_invisible(finding.message)}")
             if finding.fix:
-                click.echo(f"  fix: {finding.fix}")
-        click.echo("Nothing is wrong." if not problems else f"Problems found: {len(problems)}.")
+                click.echo(f"  fix: {escape_invisible(finding.fix)}")
+        summary = f"Problems found: {len(problems)}." if problems else "Nothing is wrong."
+        click.echo(styles.add_style(summary, styles.FAILED if problems else styles.PASSED))
     if any(finding.is_fatal for finding in findings):
         return Exit.CANNOT_RUN
     return Exit.PROBLEMS if problems else Exit.DONE

@@ -12,7 +12,7 @@ import click
 from docyard.commands import options
 from docyard.commit_errors import CommittingCommand
 from docyard.open_workspace import find_folder, open_workspace
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_applied: bool) -> 
 
     diff = _format_diff(outcome.changes)
     for line in islice(diff, max_lines):
-        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-        click.secho(escape_invisible(line), fg=colour, bold=line.startswith(("+++", "---")))
+        style = styles.TITLE if line.startswith(("+++", "---")) else styles.DIFF_LINES.get(line[:1], "")
+        click.echo(styles.add_style(escape_invisible(line), style))
     if max_lines and next(diff, None) is not None:
         click.echo("The diff is truncated; --lines shows more lines.")
     for line in _describe_unfixed(outcome.unfixed):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.doctor.finding import format_list
 from docyard.open_workspace import open_workspace
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
-@click.group(name="index")
+@click.group(cls=SuggestingGroup, name="index")
 def command() -> None:
     """Show the state of the search index, or rebuild it.
 

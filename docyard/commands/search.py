@@ -14,7 +14,7 @@ import click
 from docyard.cli import completion
 from docyard.commands import options
 from docyard.environment import get_current_directory, is_terminal
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
 from docyard.wording import format_count
 
@@ -182,15 +182,15 @@ def _print_hits(page: SearchPage, worktree: Path | None) -> None:
     for number, hit in enumerate(page.hits):
         if number:
             printer.print_blank_line()
-        printer.print_command(StyledText(hit.chunk_id, "bold cyan"))
+        printer.print_command(StyledText(hit.chunk_id, styles.ADDRESS_TITLE))
         if worktree is not None:
             path = os.path.relpath(worktree / hit.filepath, get_current_directory())
-            printer.print_command(StyledText(f"{path}:{hit.start_line}", "dim"), indent=_INDENT)
-        printer.print_line(StyledText(hit.breadcrumb or hit.heading, "bold"), indent=_INDENT)
+            printer.print_command(StyledText(f"{path}:{hit.start_line}", styles.MUTED), indent=_INDENT)
+        printer.print_line(StyledText(hit.breadcrumb or hit.heading, styles.TITLE), indent=_INDENT)
         for block in parse_snippet(hit.snippet, matcher) if hit.snippet != hit.heading else ():
             for line in _split_lines(block):
                 printer.print_line(
-                    *(StyledText(run.text, "bold yellow" if run.is_term else "") for run in line),
+                    *(StyledText(run.text, styles.MATCH if run.is_term else "") for run in line),
                     indent=_INDENT,
                 )
 

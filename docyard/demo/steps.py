@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rich.rule import Rule
 from rich.text import Text
 
+from docyard.terminal import styles
 from docyard.terminal.console import create_console
 from workspace.proposal_ids import derive_id
 
@@ -255,15 +256,15 @@ class Screen:
         self._step_number = 0
 
     def print_title(self, text: str) -> None:
-        self._console.print(Rule(Text(text, style="bold")))
+        self._console.print(Rule(Text(text, style=styles.TITLE)))
 
     def print_note(self, text: str) -> None:
-        self._console.print(Text(text, style="dim"))
+        self._console.print(Text(text, style=styles.MUTED))
 
     def print_step(self, tool: str, purpose: str, is_expected: bool) -> None:
         """Print a step in one line."""
-        line = Text("✓ ", style="green") if is_expected else Text("✗ ", style="bold red")
-        line.append(f"{tool:<17} ", style="cyan").append(purpose, style="default")
+        line = Text("✓ ", style=styles.PASSED) if is_expected else Text("✗ ", style=styles.ERROR)
+        line.append(f"{tool:<17} ", style=styles.ADDRESS).append(purpose, style="default")
         self._console.print(line, soft_wrap=True)
 
     def print_person(self, purpose: str, command: str) -> None:
@@ -275,35 +276,38 @@ class Screen:
 
     def print_document(self, text: str) -> None:
         for line in text.splitlines():
-            self._console.print(Text(line, style="bold" if line.startswith("#") else ""), soft_wrap=True)
+            self._console.print(
+                Text(line, style=styles.TITLE if line.startswith("#") else ""), soft_wrap=True
+            )
 
     def print_diff(self, text: str) -> None:
-        styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in text.splitlines():
-            self._console.print(Text(line, style=styles.get(line[:1], "")), soft_wrap=True)
+            self._console.print(Text(line, style=styles.DIFF_LINES.get(line[:1], "")), soft_wrap=True)
 
     def print_purpose(self, text: str) -> None:
         if not self.shows_calls:
             return
         self._step_number += 1
-        self._console.print(Text(f"\n{self._step_number}. {text}", style="bold"))
+        self._console.print(Text(f"\n{self._step_number}. {text}", style=styles.TITLE))
 
     def print_call(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        line = Text("→ ", style="cyan")
-        line.append(tool, style="bold cyan").append(" ").append(_format_json(arguments), style="default")
+        line = Text("→ ", style=styles.ADDRESS)
+        line.append(tool, style=styles.ADDRESS_TITLE).append(" ").append(
+            _format_json(arguments), style="default"
+        )
         self._console.print(line)
 
     def print_response(self, data: Mapping[str, Any], text: str) -> None:
         lines = (_format_json(data) if _is_json(text) else text).splitlines()
         if len(lines) > _MAX_RESPONSE_LINES:
             lines = [*lines[:_MAX_RESPONSE_LINES], f"… {len(lines) - _MAX_RESPONSE_LINES} more lines"]
-        self._console.print(Text("\n".join(f"  {line}" for line in lines), style="dim"))
+        self._console.print(Text("\n".join(f"  {line}" for line in lines), style=styles.MUTED))
 
     def print_verdict(self, is_expected: bool) -> None:
         self._console.print(
-            Text("✓ as expected", style="green")
+            Text("✓ as expected", style=styles.PASSED)
             if is_expected
-            else Text("✗ not as expected", style="bold red")
+            else Text("✗ not as expected", style=styles.ERROR)
         )
 
     def print_text(self, text: str) -> None:

@@ -4,4 +4,5 @@ console.py      tables, rendered Markdown and progress bars
 credentials.py  the person at the command line, whom a token identifies
 exits.py        exit codes, errors and their fixes
 pager.py        a pager for output that is longer than the terminal
+styles.py       styles, each named by its meaning, and the help with styles
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.cli.proposals.list import proposal_to_data
 from docyard.environment import copy_variables, is_terminal
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError
 from docyard.wording import shorten_id
 from workspace.proposals.proposal import ProposalState
@@ -69,15 +69,15 @@ def print_action_result(
         commit_text = f" {_COMMIT_PREPOSITIONS.get(action, 'at')} {shorten_id(commit)}" if commit else ""
         printer.print_line(
             f"{action.capitalize()} ",
-            StyledText(proposal.id, "yellow"),
+            StyledText(proposal.id, styles.ID),
             f"{commit_text}: ",
-            StyledText(proposal.content.title, "bold"),
+            StyledText(proposal.content.title, styles.TITLE),
             hang=2,
         )
     else:
         printer.print_line(
             "Nothing to do: ",
-            StyledText(proposal.id, "yellow"),
+            StyledText(proposal.id, styles.ID),
             f" {_UNCHANGED_STATES.get(action, 'was ' + action)} already.",
             hang=2,
         )
@@ -131,9 +131,9 @@ def print_created(proposal: Proposal, *, as_json: bool) -> None:
     printer = PagePrinter()
     printer.print_line(
         "Created ",
-        StyledText(proposal.id, "yellow"),
+        StyledText(proposal.id, styles.ID),
         ": ",
-        StyledText(proposal.content.title, "bold"),
+        StyledText(proposal.content.title, styles.TITLE),
         hang=2,
     )
     printer.print_command(

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.environment import is_terminal
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError
 from docyard.wording import format_count, join_words
 from workspace.diff.changes import DocumentChangeKind
@@ -62,7 +62,7 @@ class PagePrinter:
     def print_heading(self, title: str) -> None:
         """Print the title of a section of the page, below an empty line."""
         self.print_blank_line()
-        self.print_line(StyledText(title, "bold"))
+        self.print_line(StyledText(title, styles.TITLE))
 
     def print_line(self, *texts: StyledText | str, indent: int = 0, hang: int = 0) -> None:
         """Print one line, indented by `indent` columns; continuation lines by `hang` columns more."""
@@ -101,7 +101,7 @@ class PagePrinter:
             self.print_line(StyledText(line, style), indent=indent)
         if max_lines is not None and len(lines) > max_lines:
             self.print_line(
-                StyledText(f"… {format_count(len(lines) - max_lines, 'more line')}{suffix}", "dim"),
+                StyledText(f"… {format_count(len(lines) - max_lines, 'more line')}{suffix}", styles.MUTED),
                 indent=indent,
             )
 
@@ -126,7 +126,12 @@ def _style_text(text_part: StyledText | str) -> tuple[str, str]:
 MAX_CHANGES_CHARS = 10_000_000
 """The maximum length of a complete comparison; real comparisons are shorter."""
 
-_STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
+_STYLES = {
+    "address": styles.ADDRESS_TITLE,
+    "title": styles.TITLE,
+    "removed": styles.REMOVED,
+    "added": styles.ADDED,
+}
 _MAX_FILES = 50
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.proposals.view import VOID_REASONS
+from docyard.terminal import styles
 from docyard.wording import format_author, format_count, format_moment, shorten_id
 from tools.proposals.descriptions import describe_author, format_time
 from workspace.proposals.approvals import VoidReason, find_void_reason
@@ -22,9 +23,9 @@ _MAX_COMMENT_THREADS = 100
 _OMISSION_SUFFIX = "; --json prints all of them"
 
 _VERDICT_STYLES = {
-    ReviewDecision.APPROVE: ("approved", "green"),
-    ReviewDecision.REQUEST_CHANGES: ("requested changes", "yellow"),
-    ReviewDecision.COMMENT: ("commented", "cyan"),
+    ReviewDecision.APPROVE: ("approved", styles.PASSED),
+    ReviewDecision.REQUEST_CHANGES: ("requested changes", styles.WARNING),
+    ReviewDecision.COMMENT: ("commented", styles.NOTE),
 }
 
 
@@ -40,11 +41,11 @@ def print_reviews(
         verdict, style = _VERDICT_STYLES[review.verdict]
         void_reason = find_void_reason(review_status, void_reasons)
         printer.print_line(
-            StyledText(format_author(review.author), "bold"),
+            StyledText(format_author(review.author), styles.TITLE),
             " ",
-            StyledText(verdict, "dim" if void_reason else style),
+            StyledText(verdict, styles.MUTED if void_reason else style),
             f" at {shorten_id(review.commit)}, {format_moment(review.time)}",
-            StyledText(f": {VOID_REASONS[void_reason]}" if void_reason else "", "dim"),
+            StyledText(f": {VOID_REASONS[void_reason]}" if void_reason else "", styles.MUTED),
             indent=2,
             hang=2,
         )
@@ -77,7 +78,7 @@ def print_thread(printer: PagePrinter, located_thread: LocatedThread, *, indent:
     if thread.resolution is not None:
         author, time = thread.resolution
         printer.print_line(
-            StyledText(f"Resolved by {format_author(author)}, {format_moment(time)}", "dim"),
+            StyledText(f"Resolved by {format_author(author)}, {format_moment(time)}", styles.MUTED),
             indent=indent + 2,
             hang=2,
         )
@@ -85,15 +86,17 @@ def print_thread(printer: PagePrinter, located_thread: LocatedThread, *, indent:
 
 def _print_comment(printer: PagePrinter, comment: Comment, location: str, *, indent: int) -> None:
     printer.print_line(
-        StyledText(format_author(comment.author), "bold"),
+        StyledText(format_author(comment.author), styles.TITLE),
         f", {format_moment(comment.time)}",
-        StyledText(f"  {location}" if location else "", "cyan"),
-        StyledText(f"  {comment.id}", "dim"),
+        StyledText(f"  {location}" if location else "", styles.ADDRESS),
+        StyledText(f"  {comment.id}", styles.MUTED),
         indent=indent,
         hang=2,
     )
     if comment.target is not None and comment.target.quote:
-        printer.print_text("> " + comment.target.quote.replace("\n", "\n> "), indent=indent + 2, style="dim")
+        printer.print_text(
+            "> " + comment.target.quote.replace("\n", "\n> "), indent=indent + 2, style=styles.MUTED
+        )
     printer.print_text(comment.text, indent=indent + 2, max_lines=_MAX_COMMENT_LINES, suffix=_OMISSION_SUFFIX)
 
 

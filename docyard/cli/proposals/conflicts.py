@@ -13,7 +13,7 @@ import click
 
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.proposals.conflicts import ConflictSet, decode_version, format_version
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count, join_words
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
@@ -97,9 +97,9 @@ def print_conflicts(
     for path, conflict in conflicts:
         printer.print_heading(format_conflict_name(path, conflict.unit))
         for label, version, style in (
-            ("base", conflict.base, "dim"),
-            ("ours", conflict.ours, "green"),
-            ("theirs", conflict.theirs, "cyan"),
+            ("base", conflict.base, styles.MUTED),
+            ("ours", conflict.ours, styles.OURS),
+            ("theirs", conflict.theirs, styles.THEIRS),
         ):
             _print_version(
                 printer, label, format_version(conflict.unit, version), style, exists=version is not None
@@ -127,9 +127,9 @@ def print_conflicts(
 
 
 def _print_version(printer: PagePrinter, label: str, text: str, style: str, *, exists: bool) -> None:
-    printer.print_line(StyledText(label, "bold"), indent=2)
+    printer.print_line(StyledText(label, styles.TITLE), indent=2)
     if not exists:
-        printer.print_line(StyledText("(does not exist)", "dim"), indent=4)
+        printer.print_line(StyledText("(does not exist)", styles.MUTED), indent=4)
     else:
         excerpt = text if len(text) <= _MAX_VERSION_CHARS else text[:_MAX_VERSION_CHARS] + "…"
         printer.print_text(excerpt, indent=4, max_lines=_MAX_VERSION_LINES, style=style)

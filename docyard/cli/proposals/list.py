@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.environment import is_terminal
 from docyard.proposals.view import count_comments
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.wording import format_author, format_count, format_moment, format_state, join_words
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 STATE_STYLES = {
-    "draft": "dim",
-    "open": "cyan",
-    "changes_requested": "yellow",
-    "approved": "green",
-    "merged": "magenta",
-    "closed": "red",
-    "gone": "red",
+    "draft": styles.MUTED,
+    "open": styles.NOTE,
+    "changes_requested": styles.WARNING,
+    "approved": styles.PASSED,
+    "merged": styles.MERGED,
+    "closed": styles.FAILED,
+    "gone": styles.FAILED,
 }
 """The style of each state."""
 
@@ -88,7 +88,10 @@ def _format_cells(proposal: Proposal) -> tuple[str, ...]:
 
 def _print_entry(printer: PagePrinter, proposal: Proposal) -> None:
     printer.print_line(
-        StyledText(proposal.id, "yellow"), "  ", StyledText(proposal.content.title, "bold"), hang=_INDENT
+        StyledText(proposal.id, styles.ID),
+        "  ",
+        StyledText(proposal.content.title, styles.TITLE),
+        hang=_INDENT,
     )
     content, comments = proposal.content, count_comments(proposal)
     comment_text = f", {format_count(comments, 'comment')}" if comments else ""

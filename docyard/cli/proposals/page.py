@@ -24,6 +24,7 @@ from docyard.cli.proposals.comments import print_comments, print_reviews, review
 from docyard.cli.proposals.conflicts import format_conflict_name
 from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token
+from docyard.terminal import styles
 from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
 from tools.proposals.descriptions import format_time
 from tools.proposals.review_state import describe_blocker
@@ -89,7 +90,7 @@ def _print_header(printer: PagePrinter, view: ProposalView) -> None:
     proposal = view.proposal
     content = proposal.content
     printer.print_line(
-        StyledText(proposal.id, "yellow"), "  ", StyledText(content.title, "bold"), hang=_INDENT
+        StyledText(proposal.id, styles.ID), "  ", StyledText(content.title, styles.TITLE), hang=_INDENT
     )
     state = format_state(proposal.state.value)
     printer.print_line(
@@ -138,9 +139,9 @@ def _print_commits(printer: PagePrinter, view: ProposalView) -> None:
     for info, _ in view.commits[:_MAX_LIST_ITEMS]:
         client = f" via {info.client}" if info.client else ""
         printer.print_line(
-            StyledText(shorten_id(info.commit), "yellow"),
+            StyledText(shorten_id(info.commit), styles.ID),
             f"  {info.subject} ",
-            StyledText(f"({info.author_name}{client}, {format_moment(info.time)})", "dim"),
+            StyledText(f"({info.author_name}{client}, {format_moment(info.time)})", styles.MUTED),
             indent=2,
             hang=_INDENT,
         )
@@ -155,9 +156,9 @@ def _print_overlaps(printer: PagePrinter, view: ProposalView) -> None:
         return
     printer.print_heading(f"Overlaps with {format_count(len(view.overlaps), 'other proposal')}")
     for overlap in view.overlaps[:_MAX_LIST_ITEMS]:
-        printer.print_line(StyledText(overlap.id, "yellow"), f"  {overlap.title}", indent=2, hang=_INDENT)
+        printer.print_line(StyledText(overlap.id, styles.ID), f"  {overlap.title}", indent=2, hang=_INDENT)
         for address in overlap.addresses[:_MAX_ADDRESSES]:
-            printer.print_line(StyledText(address, "cyan"), indent=_INDENT + 2, hang=2)
+            printer.print_line(StyledText(address, styles.ADDRESS), indent=_INDENT + 2, hang=2)
         if len(overlap.addresses) > _MAX_ADDRESSES:
             printer.print_line(f"… and {len(overlap.addresses) - _MAX_ADDRESSES:,} more", indent=_INDENT + 2)
     if len(view.overlaps) > _MAX_LIST_ITEMS:
@@ -181,14 +182,14 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
     printer.print_heading("Unmet merge requirements" if blockers else "All merge requirements are met")
     for blocker in blockers:
         suffix = " (blocks only clients; a person may still merge)" if blocker.only_clients else ""
-        printer.print_line(StyledText("✗ ", "red"), f"{blocker.message}{suffix}", indent=2, hang=2)
+        printer.print_line(StyledText("✗ ", styles.FAILED), f"{blocker.message}{suffix}", indent=2, hang=2)
     if token is not None:
         printer.print_line(f"The merge itself needs {token}.", indent=2, hang=2)
     if view.preview.checks:
         printer.print_heading("Checks of the merge")
         passed_checks = [check.name for check in view.preview.checks if check.passed]
         if passed_checks:
-            printer.print_line(StyledText("✓ ", "green"), ", ".join(passed_checks), indent=2, hang=2)
+            printer.print_line(StyledText("✓ ", styles.PASSED), ", ".join(passed_checks), indent=2, hang=2)
         for check in view.preview.checks:
             if not check.passed:
                 _print_failed_check(printer, check)
@@ -209,14 +210,14 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
 def _print_failed_check(printer: PagePrinter, check: CheckResult) -> None:
     count = len(check.problems) + check.omitted_count
     printer.print_line(
-        StyledText("✗ ", "red"), f"{check.name}: {format_count(count, 'problem')}", indent=2, hang=2
+        StyledText("✗ ", styles.FAILED), f"{check.name}: {format_count(count, 'problem')}", indent=2, hang=2
     )
     for problem in check.problems[:_MAX_PROBLEMS]:
         address = f"{problem.address}, line {problem.line:,}: " if problem.address else ""
         printer.print_line(
-            StyledText(address, "cyan"),
+            StyledText(address, styles.ADDRESS),
             f"{problem.message} ",
-            StyledText(problem.rule, "dim"),
+            StyledText(problem.rule, styles.MUTED),
             indent=4,
             hang=2,
         )

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from docyard import __version__
+from docyard.terminal import styles
+from docyard.terminal.styles import add_style
 from workspace.escapes import escape_invisible
 from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
@@ -107,23 +109,26 @@ _LINK_RULES = frozenset({"broken-link", "broken-image", "broken-fragment"})
 
 
 def format_text(report: Report) -> str:
-    """Return the report as text, with invisible characters escaped."""
-    return "\n".join(map(escape_invisible, _format_text_lines(report)))
+    """Return the report as text with styles, and with invisible characters escaped."""
+    return "\n".join(_format_text_lines(report))
 
 
 def _format_text_lines(report: Report) -> Iterator[str]:
     for path, findings in groupby(report.listed_findings, key=lambda finding: finding.path):
-        yield path
+        yield add_style(escape_invisible(path), styles.TITLE)
         for finding in findings:
-            position = f"{finding.line}:{finding.column}"
-            yield f"  {position}  {finding.severity}: {finding.message}  [{finding.rule}]"
+            position = add_style(f"{finding.line}:{finding.column}", styles.MUTED)
+            severity = add_style(finding.severity, styles.SEVERITIES[finding.severity])
+            rule = add_style(f"[{finding.rule}]", styles.MUTED)
+            yield f"  {position}  {severity}: {escape_invisible(finding.message)}  {rule}"
             if finding.suggestion:
-                yield f"      {finding.suggestion}"
+                yield f"      {escape_invisible(finding.suggestion)}"
         yield ""
     if report.omitted_count:
         yield f"{report.omitted_count:,} more findings are not shown; --max-findings shows more."
-    yield format_summary(report)
-    yield from _suggest_fixes(report)
+    summary_style = styles.PASSED if report.is_valid else styles.FAILED
+    yield add_style(escape_invisible(format_summary(report)), summary_style)
+    yield from map(escape_invisible, _suggest_fixes(report))
 
 
 def _suggest_fixes(report: Report) -> Iterator[str]:

@@ -15,7 +15,7 @@ from docyard.cli.commits import print_with_hanging_indent
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
-from docyard.terminal import console
+from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
 from docyard.wording import shorten_id
 
@@ -114,7 +114,7 @@ def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
         date = f"{commits[line.commit].time:%Y-%m-%d}"
         label = f"{_format_id(line):>{id_width}}  {names[line.commit].plain}  {date}"
         prefix = Text(label if run != previous_run else " " * Text(label).cell_len, colours[line.commit])
-        number = Text(f"  {line.line:>{number_width}}", "dim")
+        number = Text(f"  {line.line:>{number_width}}", styles.MUTED)
         print_with_hanging_indent(screen, Text.assemble(prefix, number), Text(_decode_line(line)))
         previous_run = run
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from docyard.environment import is_terminal
-from docyard.terminal import console
+from docyard.terminal import console, styles
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from workspace.task_graph import TaskEntry, TaskGraph, TaskState
 
 _MIN_COLUMN_WIDTH = 18
-_STYLES = {"ready": "green", "claimed": "cyan", "waiting": "yellow", "blocked": "red", "done": "dim"}
+_STYLES = {
+    "ready": styles.PASSED,
+    "claimed": styles.NOTE,
+    "waiting": styles.WARNING,
+    "blocked": styles.FAILED,
+    "done": styles.MUTED,
+}
 
 
 def group_tasks(
@@ -116,10 +122,10 @@ def _format_cards(tasks: Sequence[TaskEntry], limit: int) -> list[Text]:
 
     cards = []
     for task in tasks[: limit or None]:
-        card = Text(escape_invisible(task.title), "dim" if task.is_done else "")
+        card = Text(escape_invisible(task.title), styles.MUTED if task.is_done else "")
         if task.owner:
-            card.append(f" @{escape_invisible(task.owner)}", "cyan")
-        cards.append(card.append(f"\n{escape_invisible(task.address)}\n", "dim"))
+            card.append(f" @{escape_invisible(task.owner)}", styles.ADDRESS)
+        cards.append(card.append(f"\n{escape_invisible(task.address)}\n", styles.MUTED))
     if limit and len(tasks) > limit:
-        cards.append(Text(f"and {len(tasks) - limit:,} more: --limit 0 shows all", "dim"))
+        cards.append(Text(f"and {len(tasks) - limit:,} more: --limit 0 shows all", styles.MUTED))
     return cards
