@@ -34,6 +34,11 @@ class BackgroundQueue:
         """Return True while the background thread runs."""
         return self._thread is not None
 
+    def is_queued(self, key: Hashable) -> bool:
+        """Return True while a step with this key is queued or running."""
+        with self._lock:
+            return key in self._queue
+
     def submit(self, key: Hashable, step: Step) -> None:
         """Run `step` repeatedly in the background, until it returns True or raises WorkspaceError.
 

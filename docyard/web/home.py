@@ -1,7 +1,8 @@
 """The home page: the README, the proposals that need the caller, the last changes, and open tasks.
 
-Each part is bounded, and cached until a branch moves. No part waits for a long read: the tasks of a large
-workspace are read in the background, and the page shows them later.
+Each part is bounded, and cached until a branch moves. The documents that a commit changed are cached for all
+later tips, so that the page after a new commit compares that commit only. No part waits for a long read: the
+tasks of a large workspace are read in the background, and the page shows them later.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.documents.task_boxes import build_task_form
@@ -19,6 +21,7 @@ from docyard.web.templates import mark_trusted
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.git.ancestry import Graph
+from workspace.history.growth import read_settings_id
 from workspace.lru_cache import LRUCache
 from workspace.task_graph import TaskState, select_tasks
 
@@ -48,6 +51,7 @@ _MAX_README_CHARS = 28_000
 _MAX_SMALL_WORKSPACE_DOCUMENTS = 500  # a page waits for their tasks
 _MAX_TASK_READ_S = 0.03  # otherwise; also for one step in the background
 _MAX_CACHE_ENTRIES = 32
+_MAX_CACHED_PATHS = 100_000  # of the documents that commits changed
 _README_NAMES = ("readme", "index")
 _LIBRARY_FIELDS = ("tasks", "page", "ref")
 _TOP_HEADING = re.compile(r"<(/?)h1\b")
@@ -103,6 +107,10 @@ class HomeContext:
     def __init__(self) -> None:
         self._readmes: LRUCache[tuple[str | None, str], HomeReadme] = LRUCache(_MAX_CACHE_ENTRIES)
         self._changes: LRUCache[str | None, Sequence[RecentChange]] = LRUCache(_MAX_CACHE_ENTRIES)
+        # By commit and settings; a commit without documents has a weight, too.
+        self._paths: LRUCache[tuple[str, str], Sequence[str]] = LRUCache(
+            _MAX_CACHED_PATHS, weigh=lambda paths: len(paths) + 1
+        )
         self._tasks: LRUCache[tuple[str, str, int], HomeTasks] = LRUCache(_MAX_CACHE_ENTRIES)
 
     def render_readme(self, request: PageRequest) -> HomeReadme | None:
@@ -122,28 +130,52 @@ class HomeContext:
         if snapshot.commit is None or request.workspace.branch is None:
             return ()
         try:
-            return self._changes.get(snapshot.commit, lambda: _list_changes(snapshot))
+            return self._changes.get(snapshot.commit, self._read_changes, snapshot)
         except WorkspaceError:  # the repository is damaged, which other pages report
             return ()
 
     def list_tasks(self, request: PageRequest) -> HomeTasks | None:
         """Return the caller's open tasks, else those that can be done now; None while they are being read."""
-        snapshot = request.snapshot
+        snapshot, background = request.snapshot, request.site.background
         person = request.caller.person
         now = datetime.now(UTC)
         key = (request.version, person.name if person else "", int(now.timestamp()) // 60)
+        step_key = ("tasks of the home page", snapshot.commit)
+        if background.is_queued(step_key):  # a second reader would only slow down the first
+            return None
         try:
             if not request.version:
                 return _list_tasks(request, snapshot, now)
             # Claims expire, so the tasks are cached for a minute.
             return self._tasks.get(key, lambda: _list_tasks(request, snapshot, now))
         except _Paused:
-            request.site.background.submit(
-                ("tasks of the home page", snapshot.commit), lambda: _read_ahead(request, snapshot)
-            )
+            background.submit(step_key, lambda: _read_ahead(request, snapshot))
             return None
         except WorkspaceError:  # the page of tasks shows the error
             return HomeTasks((), 0, is_own=False)
+
+    def _read_changes(self, snapshot: Snapshot) -> Sequence[RecentChange]:
+        from workspace.history.commits import describe_commit
+
+        git, commit, settings = snapshot.git, snapshot.commit, read_settings_id(snapshot)
+        assert commit is not None
+        nodes = Graph(git).first_parents(commit, max_commits=_MAX_WALKED_COMMITS + 1)
+        changes: list[RecentChange] = []
+        for node, parent in zip(nodes, [*nodes[1:], None], strict=True):
+            if len(changes) == MAX_CHANGES or (parent is None and node.parents):
+                break  # further commits are not walked, or not in this clone
+            old_tree = parent.tree if parent else None
+            paths = self._paths.get(
+                (node.id, settings), _list_changed_documents, snapshot, old_tree, node.tree
+            )
+            if paths:
+                shown_paths = islice(
+                    (path for path in paths if path in snapshot.documents), _MAX_PATHS_OF_CHANGE
+                )
+                changes.append(
+                    RecentChange(describe_commit(git.commit(node.id)), tuple(shown_paths), len(paths))
+                )
+        return tuple(changes)
 
 
 def render_home(request: PageRequest, context: HomeContext) -> Response:
@@ -215,25 +247,10 @@ def _render_readme(request: PageRequest, snapshot: Snapshot, path: str) -> HomeR
     return HomeReadme(path, mark_trusted(_TOP_HEADING.sub(r"<\1h2", html)), end < size)
 
 
-def _list_changes(snapshot: Snapshot) -> Sequence[RecentChange]:
-    from workspace.history.commits import describe_commit
-
-    git, commit = snapshot.git, snapshot.commit
-    assert commit is not None
-    nodes = Graph(git).first_parents(commit, max_commits=_MAX_WALKED_COMMITS + 1)
-    changes: list[RecentChange] = []
-    for node, parent in zip(nodes, [*nodes[1:], None], strict=True):
-        if len(changes) == MAX_CHANGES or (parent is None and node.parents):
-            break  # further commits are not walked, or not in this clone
-        paths = [
-            change.path
-            for change in trees.diff_trees(git, parent.tree if parent else None, node.tree)
-            if snapshot.config.is_document(change.path)
-        ]
-        if paths:
-            shown_paths = [path for path in paths if path in snapshot.documents][:_MAX_PATHS_OF_CHANGE]
-            changes.append(RecentChange(describe_commit(git.commit(node.id)), tuple(shown_paths), len(paths)))
-    return tuple(changes)
+def _list_changed_documents(snapshot: Snapshot, old_tree: str | None, new_tree: str) -> Sequence[str]:
+    """Return the paths that differ between two trees, and are documents by the settings of a snapshot."""
+    changes = trees.diff_trees(snapshot.git, old_tree, new_tree)
+    return tuple(change.path for change in changes if snapshot.config.is_document(change.path))
 
 
 def _list_tasks(request: PageRequest, snapshot: Snapshot, now: datetime) -> HomeTasks:

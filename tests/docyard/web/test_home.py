@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from docyard.web import home
 from tests.docyard.web.page_server import PageServer, serve_pages
+from tests.docyard.web.test_background import wait_until_idle
 from tests.repositories import Repo, create_empty_repository, create_repository
+from workspace.git import trees
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 
@@ -154,8 +157,42 @@ def test_tasks_of_a_large_workspace_are_read_in_the_background(
         page = server.get("/")
         assert "The tasks are being read" in page
         assert '~"' in page.partition(">")[2].partition(">")[0]  # the version of an unfinished page
+        assert "The tasks are being read" in server.get("/")  # the background has not finished
         monkeypatch.setattr(home, "_MAX_TASK_READ_S", 60.0)
+        wait_until_idle(server.site.background)
         assert "Install &amp; " in server.get("/")
+
+
+def test_page_after_a_new_commit_compares_that_commit_only(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        repo.commit({f"d{number}.md": "# D\n"}, f"Change {number}")
+    compared_trees = []
+    diff_trees = trees.diff_trees
+
+    def record_comparison(
+        source: trees.TreeSource, old: str | None, new: str | None
+    ) -> Iterator[trees.TreeChange]:
+        compared_trees.append(new)
+        return diff_trees(source, old, new)
+
+    monkeypatch.setattr(trees, "diff_trees", record_comparison)
+    with serve_pages(repo.path) as server:
+        server.get("/")
+        assert len(compared_trees) == 6
+        (repo.path / "d0.md").unlink()
+        repo.commit({"d9.md": "# D\n"}, "Replace one")
+        compared_trees.clear()
+        server.site.versions.invalidate()
+        page = server.get("/")
+        assert len(set(compared_trees)) == 1
+        assert "and 1 more document<" in page
+        assert ">1 removed document<" in page  # of the commit that created it
+        # Other settings decide anew which files are documents.
+        repo.commit({"docyard.toml": 'exclude = ["d*.md"]\n'}, "Exclude documents")
+        server.site.versions.invalidate()
+        assert "Replace one" not in server.get("/")
 
 
 def test_workspace_without_readme_has_the_other_parts(tmp_path: Path) -> None:
