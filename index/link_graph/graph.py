@@ -114,6 +114,14 @@ class LinkGraph:
                 self._reader.start()
             return self._reader
 
+    def is_ready(self, snapshot: Snapshot) -> bool:
+        """Return True if a query of a snapshot reads few documents; False while the graph cannot be read."""
+        try:
+            results = self._query_graph(snapshot, ())
+        except (IndexBusy, IndexDamaged, IndexUnwritable):
+            return False
+        return results is not None and len(results[1]) <= _MAX_DOCUMENTS_READ
+
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that may link to some paths, as `InboundLinkFinder` requires.
 

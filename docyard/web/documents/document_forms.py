@@ -1,4 +1,8 @@
-"""The forms that create, move and remove a document. A removal shows the links that it would break."""
+"""The forms that create, move and remove a document. A removal shows the links that it would break.
+
+Without the graph of links, the search for these links reads all documents. While the graph of a large
+workspace is being built, the form does not wait for this search, and says so.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _MAX_LISTED_LINKS = 50
+_MAX_SMALL_WORKSPACE_DOCUMENTS = 500  # a page waits for a search of their links
 
 
 class WriteFields(NamedTuple):
@@ -293,7 +298,9 @@ def _render_remove_form(
             "Text when you opened the form": _read_text(workspace.at(write_fields.base_commit), path),
         }
         write_fields = write_fields._replace(base_commit=snapshot.commit or "")
-    outcome = _plan_removal(request, path, write_fields.target, snapshot.commit)
+    snapshot.blob(path)  # raises DocumentNotFound
+    is_planned = _can_find_links(request, snapshot)
+    outcome = _plan_removal(request, path, write_fields.target, snapshot.commit) if is_planned else None
     links: Any = outcome.result.get("broken_links", ()) if outcome else ()
     total = outcome.result.get("broken_links_total", 0) if outcome else 0
     return request.page(
@@ -303,12 +310,24 @@ def _render_remove_form(
         crumbs=build_crumbs(path),
         links=links[:_MAX_LISTED_LINKS],
         link_count=total,
+        are_links_known=is_planned,
         hints=_list_hints(outcome),
         write=write_fields,
         problem=problem,
         texts=texts,
         **build_target_variables(request, write_fields.target),
     )
+
+
+def _can_find_links(request: PageRequest, snapshot: Snapshot) -> bool:
+    """Return True if the links to a document are found quickly, else update the graph in the background."""
+    if len(snapshot.documents) <= _MAX_SMALL_WORKSPACE_DOCUMENTS:
+        return True
+    graph = request.index.links
+    if graph.is_ready(snapshot):
+        return True
+    graph.update_in_background(request.workspace.snapshot())
+    return False
 
 
 def _plan_removal(request: PageRequest, path: str, target: str, commit: str | None) -> Outcome | None:

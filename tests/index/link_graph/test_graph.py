@@ -103,6 +103,15 @@ def test_documents_are_scanned_before_the_graph_is_built(graph: LinkGraph, works
     assert find_linking_paths(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
 
 
+def test_graph_is_ready_once_the_documents_are_read(
+    graph: LinkGraph, workspace: Workspace, repo: Repo
+) -> None:
+    assert not graph.is_ready(workspace.snapshot())
+    graph.update_to(workspace.snapshot())
+    repo.commit({"d.md": "# D\n"})
+    assert graph.is_ready(workspace.snapshot())
+
+
 def test_query_updates_the_graph_after_an_edit(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
     graph.update_to(workspace.snapshot())
     repo.commit({"new.md": "[a](a.md)\n", "b.md": "# B\n"})

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from docyard.caller import Caller
+from docyard.web.documents import document_forms
 from docyard.web.urls import PageUrls
 from tests.docyard.web.documents.page_setup import CSRF, DocumentPages, serve_documents
 from workspace.git.messages import read_trailers
@@ -178,6 +179,21 @@ def test_removal_lists_the_links_that_it_breaks(pages: DocumentPages) -> None:
     assert "specs/api.md" not in pages.workspace.snapshot().documents
     assert "No other document links" in pages.get("/remove/specs/twice.md")
     pages.get("/remove/specs/api.md", 404)
+
+
+def test_removal_in_a_large_workspace_waits_for_no_search_of_all_documents(
+    pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_forms, "_MAX_SMALL_WORKSPACE_DOCUMENTS", 0)
+    links = pages.site.index().links
+    pages.get("/remove/specs/none.md", 404)
+    page = pages.get("/remove/specs/api.md")
+    assert "are being read" in page
+    assert "would be broken" not in page
+    links.update_in_background(pages.workspace.snapshot()).join()
+    page = pages.get("/remove/specs/api.md")
+    assert "1 link would be broken" in page
+    assert "are being read" not in page
 
 
 def test_removal_of_a_changed_document_is_refused_with_both_texts(pages: DocumentPages) -> None:
