@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from xml.etree import ElementTree
 
@@ -114,3 +115,23 @@ def test_svg_file_is_complete_and_escapes_texts() -> None:
     assert root.findtext("{http://www.w3.org/2000/svg}title") == HOSTILE
     assert b"url(" not in data
     assert b"http" not in data.replace(b'xmlns="http://www.w3.org/2000/svg"', b"")
+
+
+def test_many_bars_are_lines_of_the_same_size() -> None:
+    values = [ChartValue(str(number), number, number / 2) for number in range(32)]
+    values += [ChartValue(str(number), 8, low=4, mark=6) for number in range(32)]
+    chart = build_chart("x", "X", "", values)
+    assert not chart.has_titled_bars
+    assert build_chart("x", "X", "", values[:31]).has_titled_bars
+    bars, ranges, parts, marks = chart.paths
+    assert [path.css_class for path in chart.paths] == ["bar-all", "bar-all range", "bar-part", "mark"]
+    assert (len(read_lines(bars.data)), len(read_lines(parts.data))) == (31, 31), "a bar of 0 has no height"
+    assert (len(read_lines(ranges.data)), marks.data.count("h")) == (32, 32)
+    for bar, (x, bottom, top) in zip(chart.bars[1:32], read_lines(bars.data), strict=True):
+        assert x == pytest.approx(bar.x + bars.line_width / 2, abs=0.1)
+        assert (bottom, top) == pytest.approx((bar.y + bar.height, bar.y), abs=0.1)
+
+
+def read_lines(data: str) -> list[tuple[float, ...]]:
+    """Return the horizontal position, the bottom and the top of each line of a path."""
+    return [tuple(map(float, line)) for line in re.findall(r"M([0-9.]+) ([0-9.]+)V([0-9.]+)", data)]
