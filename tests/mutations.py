@@ -674,6 +674,20 @@ MUTATIONS = (
         ("tests/workspace/rendering",),
     ),
     Mutation(
+        "a formula has only elements and attributes of MathML",
+        "workspace/rendering/sanitizer.py",
+        "            return value if is_allowed else None\n        match name:\n",
+        "        match name:\n",
+        ("tests/workspace/rendering/test_formulas.py",),
+    ),
+    Mutation(
+        "formulas do not change the blocks of a page",
+        "workspace/markdown/html/reader.py",
+        'parser.inline.ruler.before("escape", "math", read_formula)\n',
+        '__import__("mdit_py_plugins.dollarmath").dollarmath.dollarmath_plugin(parser)\n',
+        ("tests/workspace/rendering/test_formulas.py",),
+    ),
+    Mutation(
         "a frame of diagrams has no origin",
         "docyard/web/diagrams.py",
         "; sandbox allow-scripts",

@@ -616,7 +616,7 @@ def print_url(url: str) -> None:
 
 
 def _check_math() -> None:
-    from workspace.rendering.sanitizer import can_convert_formulas
+    from workspace.rendering.formulas import can_convert_formulas
 
     if not can_convert_formulas():
         from docyard.doctor.installation import format_extra_command

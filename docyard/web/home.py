@@ -237,7 +237,12 @@ def _render_readme(request: PageRequest, snapshot: Snapshot, path: str) -> HomeR
                 window.rfind(b"\n\n") + 1 or window.rfind(b"\n") + 1 or limit
             )
         html = render_text(
-            document.text(start, end), urls=request.urls, snapshot=snapshot, base_path=path, breaks=False
+            document.text(start, end),
+            urls=request.urls,
+            snapshot=snapshot,
+            base_path=path,
+            breaks=False,
+            math=request.site.math,
         )
         if len(html) <= _MAX_README_CHARS:
             break

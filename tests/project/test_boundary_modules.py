@@ -39,7 +39,7 @@ BOUNDARY_MODULES = {
     "onnxruntime": ("docyard/embedding/local.py",),
     "tokenizers": ("docyard/embedding/local.py",),
     "nh3": ("workspace/rendering/sanitizer.py",),
-    "latex2mathml": ("workspace/rendering/",),
+    "latex2mathml": ("workspace/rendering/formulas.py",),
     "pygments": ("workspace/rendering/tokens.py",),
     "matplotlib": ("docyard/eval/plot.py",),
     "mcp": ("docyard/mcp_server/",),

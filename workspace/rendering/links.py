@@ -19,7 +19,7 @@ from workspace.links.resolver import LinkStatus, is_external, resolve
 from workspace.markdown.html.reader import WIKI_SCHEME
 from workspace.markdown.html.writer import HeadingNames, encode_fragment
 from workspace.markdown.slugs import PREAMBLE
-from workspace.rendering.sanitizer import FormulaConverter
+from workspace.rendering.formulas import FormulaConverter
 
 if TYPE_CHECKING:
     from workspace.config.names import Dialect
@@ -339,8 +339,8 @@ class PageContext:
         link_text = f"{alt_text} ({link.host})" if alt_text else f"image of {link.host}"
         return f"{_format_tag('a', attributes_of_link)}{escape(link_text)}</a>"
 
-    def render_formula(self, source: str, *, is_block: bool) -> str:
-        """Return a formula as MathML, or as its source."""
+    def render_formula(self, source: str, *, is_block: bool) -> str | None:
+        """Return a formula as MathML; None if its source is shown instead."""
         return self._formulas.convert(source, is_block=is_block)
 
     def _make_attributes(self, link: RenderedLink) -> dict[str, str]:

@@ -19,7 +19,7 @@ from workspace.markdown.html.page import ContainerSyntax, MarkdownFeatures, Pars
 from workspace.markdown.html.reader import read_page
 from workspace.markdown.html.writer import write_html
 from workspace.markdown.slugs import PREAMBLE
-from workspace.rendering import sanitizer
+from workspace.rendering.formulas import can_convert_formulas
 from workspace.rendering.links import (
     LinkRenderer,
     PageContext,
@@ -96,7 +96,7 @@ def _render(
     link_settings = snapshot.config.links
     features = MarkdownFeatures(
         link_settings.wiki,
-        options.math and sanitizer.can_convert_formulas(),
+        options.math and can_convert_formulas(),
         containers=_CONTAINERS[link_settings.dialect],
     )
     end = _find_end(document)
@@ -167,6 +167,7 @@ def render_text(
     snapshot: Snapshot | None = None,
     base_path: str = "",
     breaks: bool = True,
+    math: bool = False,
     mentions: Mapping[str, str] | None = None,
 ) -> str:
     """Return a short Markdown text as HTML without ids, such as a comment or a description.
@@ -176,9 +177,13 @@ def render_text(
     their handles, which are marked in the text.
     """
     names = tuple(sorted(mentions.items())) if mentions else ()
-    key = (markdown, snapshot.tree if snapshot else None, urls, base_path, breaks, names)
+    links = snapshot.config.links if snapshot else LinkRules()
+    features = MarkdownFeatures(
+        links.wiki, math and can_convert_formulas(), breaks, containers=_CONTAINERS[links.dialect]
+    )
+    key = (markdown, snapshot.tree if snapshot else None, urls, base_path, features, names)
     return _rendered_texts.get(
-        key, lambda: _render_text(markdown, urls, snapshot, base_path, breaks, dict(names))
+        key, lambda: _render_text(markdown, urls, snapshot, base_path, features, dict(names))
     )
 
 
@@ -187,11 +192,9 @@ def _render_text(
     urls: PageUrls,
     snapshot: Snapshot | None,
     base_path: str,
-    breaks: bool,
+    features: MarkdownFeatures,
     mentions: Mapping[str, str],
 ) -> str:
-    links = snapshot.config.links if snapshot else LinkRules()
-    features = MarkdownFeatures(links.wiki, breaks=breaks, containers=_CONTAINERS[links.dialect])
     html = _render_without_ids(
         markdown[:MAX_TEXT_LENGTH], features, urls, snapshot, base_path, mentions=mentions
     )
@@ -250,7 +253,7 @@ def _render_section(
     document, links = snapshot.document(path), snapshot.config.links
     features = MarkdownFeatures(
         links.wiki,
-        options.math and sanitizer.can_convert_formulas(),
+        options.math and can_convert_formulas(),
         containers=_CONTAINERS[links.dialect],
     )
     text = document.text(section.start, section.end)

@@ -1,17 +1,12 @@
 """Sanitization of the HTML of a page by nh3, as the last step, for HTML of any source.
 
-No other module imports nh3. Formulas are written as MathML by the optional package latex2mathml, and are
-sanitized with the page.
+No other module imports nh3. The MathML of formulas is sanitized with the page.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-from functools import lru_cache
-from html import escape, unescape
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
 from workspace.markdown.html.writer import PERMITTED_ELEMENTS
 
@@ -40,14 +35,19 @@ MATH_TAGS = {
     "mtable", "mtr", "mtd", "menclose",
 }  # fmt: skip
 
-_MATH_ATTRIBUTES = {
+_MATH_KEYWORDS = {
     "display", "displaystyle", "mathvariant", "scriptlevel", "form", "fence", "separator", "stretchy",
-    "symmetric", "largeop", "movablelimits", "lspace", "rspace", "minsize", "maxsize", "linethickness",
-    "accent", "accentunder", "width", "height", "depth", "columnalign", "rowspacing", "columnspacing",
-    "notation",
+    "symmetric", "largeop", "movablelimits", "accent", "accentunder", "columnalign", "notation",
 }  # fmt: skip
+_MATH_LENGTHS = {
+    "lspace", "rspace", "minsize", "maxsize", "linethickness", "width", "height", "depth", "rowspacing",
+    "columnspacing",
+}  # fmt: skip
+# A longer one, or a negative one, could move the content of a formula over the text next to it.
+_MATH_LENGTH = r"(?:\+?[0-9]{1,2}|\+?[0-9]{0,2}\.[0-9]{1,4}|-[01]?\.[0-9]{1,4})(?:em|ex|mu|pt|px|%)?"
+_MATH_LENGTH_LIST = re.compile(rf"{_MATH_LENGTH}(?: {_MATH_LENGTH})*")
 
-_ATTRIBUTES_WITH_MATH = PERMITTED_ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
+_ATTRIBUTES_WITH_MATH = PERMITTED_ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_KEYWORDS | _MATH_LENGTHS)
 
 PERMITTED_CLASSES = frozenset({
     "anchor", "broken", "external", "image-link", "footnote-ref", "footnote-backref", "footnotes",
@@ -108,6 +108,11 @@ def _make_filter(addresses: Container[str], *, allows_ids: bool) -> Callable[[st
     ids: set[str] = set()
 
     def filter_value(tag: str, name: str, value: str) -> str | None:
+        if tag in MATH_TAGS:
+            is_allowed = name in _MATH_KEYWORDS or (
+                name in _MATH_LENGTHS and _MATH_LENGTH_LIST.fullmatch(value) is not None
+            )
+            return value if is_allowed else None
         match name:
             case "class":
                 permitted_classes = [
@@ -129,60 +134,7 @@ def _make_filter(addresses: Container[str], *, allows_ids: bool) -> Callable[[st
                 ids.add(value)
             case _:
                 value_pattern = _VALUE_PATTERNS.get(name)
-                is_allowed = (
-                    tag in MATH_TAGS or value_pattern is None or value_pattern.fullmatch(value) is not None
-                )
+                is_allowed = value_pattern is None or value_pattern.fullmatch(value) is not None
         return value if is_allowed else None
 
     return filter_value
-
-
-# The conversion is slow; formulas above these limits are displayed as their source.
-MAX_FORMULAS = 500
-MAX_FORMULA_LENGTH = 2_000  # characters
-MAX_TOTAL_FORMULA_LENGTH = 100_000  # characters
-_log = logging.getLogger(__name__)
-
-
-def can_convert_formulas() -> bool:
-    """Return True if formulas can be converted to MathML."""
-    from importlib.util import find_spec
-
-    return find_spec("latex2mathml") is not None
-
-
-class FormulaConverter:
-    """The conversion of the formulas of one page, within limits."""
-
-    def __init__(self) -> None:
-        self._count = self._length = 0
-
-    def convert(self, source: str, *, is_block: bool) -> str:
-        """Return a formula as MathML; return an invalid or excess formula as escaped text."""
-        self._count += 1
-        self._length += len(source)
-        is_within_limits = (
-            self._count <= MAX_FORMULAS
-            and self._length <= MAX_TOTAL_FORMULA_LENGTH
-            and len(source) <= MAX_FORMULA_LENGTH
-        )
-        delimiter = "$$" if is_block else "$"
-        return (_convert_to_mathml(source, is_block) if is_within_limits else None) or escape(
-            f"{delimiter}{source}{delimiter}"
-        )
-
-
-@lru_cache(maxsize=4 * MAX_FORMULAS)
-def _convert_to_mathml(source: str, is_block: bool) -> str | None:
-    try:
-        from latex2mathml.converter import convert_to_element
-
-        formula = convert_to_element(source, display="block" if is_block else "inline")
-    # The errors have no common base class, and an invalid formula is displayed as its source.
-    except Exception as error:
-        _log.debug("formula is shown as its source: %s", type(error).__name__)
-        return None
-    for element in formula.iter():
-        # latex2mathml writes operators as entities.
-        element.text = unescape(element.text or "")
-    return ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False)

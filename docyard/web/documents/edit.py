@@ -251,7 +251,9 @@ def _render_preview(request: PageRequest, form: EditForm) -> Markup:
         document = Document.parse(text.encode("utf-8", "replace"))
         text = document.text(document.front_matter_end, len(document.data))
     urls = request.urls.at(form.proposal or None)  # which may have images that the served branch lacks
-    html = render_text(text, urls=urls, snapshot=snapshot, base_path=form.path, breaks=False)
+    html = render_text(
+        text, urls=urls, snapshot=snapshot, base_path=form.path, breaks=False, math=request.site.math
+    )
     return mark_trusted(request.add_code_colours(html).html)
 
 

@@ -50,7 +50,9 @@ def render_discussion_text(request: PageRequest, text: str, path: str = "") -> M
     people = request.participants.find_mentions(text) if "@" in text else {}
     mentions = {handle: person.shown_name for handle, person in people.items()}
     urls = request.urls.at(None)
-    html = render_text(text, urls=urls, snapshot=snapshot, base_path=path, mentions=mentions)
+    html = render_text(
+        text, urls=urls, snapshot=snapshot, base_path=path, math=request.site.math, mentions=mentions
+    )
     return mark_trusted(request.add_code_colours(html).html)
 
 

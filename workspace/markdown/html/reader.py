@@ -6,9 +6,11 @@ linkify-it-py finds URLs and e-mail addresses that are not marked as links (GFM 
 `mdit_py_plugins.gfm_autolink` is not used: it takes minutes for a text of 90,000 colons, and finds no URL in
 quotes.
 
-Formulas are `$x$` within a line of text, and `$$x$$` for a separate formula. The rules of
-`mdit_py_plugins.dollarmath` are not used. They find no formula at the beginning of a text that ends in a
-digit, and their formulas extend into other list items. They also take quadratic time for many formulas.
+Formulas are `$x$` and ``$`x`$`` within a line of text, and `$$x$$` for a separate formula. They are inline
+Markdown, so that the blocks of a page are those of the document: a line between `$$` that is a heading stays
+a heading with its address. So the rules of `mdit_py_plugins.dollarmath` are not used. Its block rule hides
+such headings, and its formulas extend into other list items. Its inline rule finds no formula at the
+beginning of a text that ends in a digit, and takes quadratic time for many formulas.
 
 Wiki links are `[[Page]]` and `[[Page#Heading|text]]`.
 """
@@ -169,10 +171,15 @@ def _has_many_marks(text: str) -> bool:
     return any(sum(map(word.count, _AUTOLINK_MARKS)) > _MAX_AUTOLINK_MARKS for word in text.split())
 
 
-# A dollar sign next to a space or before a digit is an amount of money, not a formula.
+# A dollar sign next to a space in the formula, or next to a letter or a digit outside of it, belongs to an
+# amount of money or to the name of a variable: `$5 and $10`, `US$`, `$HOME/bin:$PATH`, `${A}${B}`. A formula
+# contains no code and no end of a link, so that a price before a link does not hide the link.
 _FORMULA = re.compile(
-    r"\$\$((?:[^$\\]|\\[\s\S]){1,2000})\$\$"
-    r"|\$(?![\s$])((?:[^$\\\n]|\\.){1,1000})(?<!\s)\$(?![0-9$])"
+    r"(\$\$)((?:[^$`\\\]]|\](?!\()|\\[\s\S]){1,2000})(\$\$)"
+    r"|(?<![A-Za-z0-9$])(?:"
+    r"(\$`)([^`\n]{1,1000})(`\$)"
+    r"|(\$)(?![\s$])((?:[^$`\\\]\n]|\](?!\()|\\.){1,1000})(?<!\s)(\$)"
+    r")(?![A-Za-z0-9${])"
 )
 
 
@@ -185,8 +192,8 @@ def read_formula(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("math", "", 0)
-        token.content = match[1] or match[2]
-        token.markup = "$$" if match[1] else "$"
+        token.markup, token.content, end = filter(None, match.groups())
+        token.meta.update(end=end, is_block=end == "$$")
     state.pos = match.end()
     return True
 

@@ -133,8 +133,8 @@ class RenderContext(Protocol):
         """Return an image as HTML; its `src` in `attributes` is unresolved."""
         ...
 
-    def render_formula(self, source: str, *, is_block: bool) -> str:
-        """Return a formula as HTML."""
+    def render_formula(self, source: str, *, is_block: bool) -> str | None:
+        """Return a formula as HTML; None if its source is shown instead."""
         ...
 
 
@@ -258,14 +258,19 @@ def _write_fence(call: _RuleCall) -> str:
     if language == "mermaid" and context.marks_diagrams:
         return f'<pre class="mermaid">{escape(token.content)}</pre>\n'
     if language == "math" and call.state.renders_formulas:
-        return context.render_formula(token.content, is_block=True)
+        formula = context.render_formula(token.content, is_block=True)
+        if formula is not None:
+            return f"<p>{formula}</p>\n"
     class_attribute = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
     return f"<pre><code{class_attribute}>{escape(token.content)}</code></pre>\n"
 
 
 def _write_math(call: _RuleCall) -> str:
     token = call.token
-    return call.context.render_formula(token.content, is_block=token.markup == "$$")
+    formula = call.context.render_formula(token.content, is_block=token.meta["is_block"])
+    if formula is not None:
+        return formula
+    return f"<code>{escape(token.markup + token.content + token.meta['end'])}</code>"
 
 
 def _write_raw_html(call: _RuleCall) -> str:
