@@ -653,6 +653,13 @@ MUTATIONS = (
         ("tests/docyard/web/documents/test_edit.py", "tests/docyard/web/proposals/test_actions.py"),
     ),
     Mutation(
+        "a user who writes on a page without a token is an author",
+        "docyard/web/documents/page_write.py",
+        "                trailers=actor.decision_trailers,\n",
+        "",
+        ("tests/docyard/web/documents/test_authorship.py",),
+    ),
+    Mutation(
         "a review applies to the commit of its page",
         "docyard/web/proposals/actions.py",
         '        commit=request.fields.get("commit") or None,\n',

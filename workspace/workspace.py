@@ -12,7 +12,7 @@ from workspace.git.store import GitStore
 from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -104,6 +104,7 @@ class Workspace(Branch):
         seen_texts: SeenTexts | None = None,
         keyed_request: KeyedRequest | None = None,
         person: Person | None = None,
+        trailers: Mapping[str, str] | None = None,
     ) -> WriteResult:
         """Run operations on the tip, and commit their changes as one commit.
 
@@ -112,7 +113,7 @@ class Workspace(Branch):
 
         A `keyed_request` that this branch's history contains is not repeated; the recorded result is
         returned. A dry run neither reads nor writes a record. The author is the `person` of the token, else
-        that of Git.
+        that of Git. `trailers` are further trailers of the commit.
 
         Raises Protected for paths that only a proposal may change, errors of guards, ReadOnly, DetachedHead,
         SigningRequired, UnknownCommit, LimitExceeded, KeyReused, Busy, and errors of `Publication`.
@@ -132,6 +133,7 @@ class Workspace(Branch):
                 seen_texts=seen_texts,
                 keyed_request=keyed_request,
                 person=person,
+                trailers=trailers or {},
                 check_new_request=lambda request: self.proposal_actions().check_not_proposed(request),
             ).write()
 

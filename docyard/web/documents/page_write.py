@@ -148,6 +148,7 @@ def write_page(request: PageRequest, write: PageWrite) -> PageWriteResult:
                 base_commit=write.base_commit,
                 keyed_request=keyed_request,
                 person=actor.person,
+                trailers=actor.decision_trailers,
             )
         except Protected:
             if write.target != SERVED_BRANCH:

@@ -139,6 +139,7 @@ class ProposalActions:
             keyed_request=keyed_request,
             check_new_request=None,  # the target is a proposal
             person=actor.person,
+            trailers=actor.decision_trailers,
         )
         return open.propose(self._repository, call, actor, new_proposal, is_redirected=is_redirected)
 

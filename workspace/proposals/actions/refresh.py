@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.git import trees
 from workspace.git.messages import (
-    DECIDED_BY_TRAILER,
     REFRESH_TRAILER,
     RESOLVED_TRAILER,
     format_commit_message,
@@ -29,7 +28,7 @@ from workspace.proposals.actions.repository import (
     ensure_local_branch,
     resolve_target_tip,
 )
-from workspace.proposals.events import IdentitySource, Refreshed
+from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import ignore_preliminary_commits, run_with_caveat
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import Busy
@@ -217,9 +216,7 @@ def _check_no_resolutions(resolutions: RefreshResolutions | None) -> None:
 
 def _build_resolver_trailers(actor: Actor) -> dict[str, str]:
     """Return the trailers for an actor's resolutions; empty for a client, which other trailers name."""
-    if actor.person is None and actor.author.known_by is not IdentitySource.CLIENT:
-        return {DECIDED_BY_TRAILER: actor.author.known_by.value}
-    return build_trailers("", actor.person)
+    return {**actor.decision_trailers, **build_trailers("", actor.person)}
 
 
 def _fast_forward(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from workspace.branch import make_branch_not_found_error
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
+from workspace.git.messages import DECIDED_BY_TRAILER
 from workspace.git.store import require_writable
 from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, parse_branch_id
 from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
@@ -144,6 +145,17 @@ class Actor(NamedTuple):
         if person is None:
             return self.author
         return Author(person.name, person.email, IdentitySource.TOKEN, person.token)
+
+    @property
+    def decision_trailers(self) -> dict[str, str]:
+        """The trailers of a commit whose content a user decided whom only Git identifies.
+
+        Without them the commit counts as its client's, and the user could approve it. They are empty for a
+        client and for the owner of a token: other trailers name these.
+        """
+        if self.person is None and self.author.known_by is not IdentitySource.CLIENT:
+            return {DECIDED_BY_TRAILER: self.author.known_by.value}
+        return {}
 
 
 class ActionResult(NamedTuple):

@@ -19,7 +19,6 @@ from workspace.edits.text import ReplaceText, WrongMatchCount
 from workspace.errors import WorkspaceError
 from workspace.git.messages import (
     CO_AUTHOR_TRAILER,
-    DECIDED_BY_TRAILER,
     SUGGESTED_BY_TRAILER,
     format_co_author,
 )
@@ -28,7 +27,6 @@ from workspace.proposals.actions.discuss import answer
 from workspace.proposals.actions.repository import ActionResult
 from workspace.proposals.answers import CommentAnswer, find_thread, make_comment_not_found_error
 from workspace.proposals.comments import TextStatus, find_comment_location, read_target_text
-from workspace.proposals.events import IdentitySource
 from workspace.publishing.after_commit import note_commit, run_with_caveat
 from workspace.writing.idempotency import KeyedRequest, compute_call_digest, get_request_log
 from workspace.writing.plan import BatchMode, StepStatus
@@ -186,11 +184,8 @@ def _explain_failure(error: WorkspaceError, operation: ReplaceText) -> Workspace
 
 def _build_trailers(comment: Comment, actor: Actor) -> dict[str, str]:
     """Return the trailers that name the author of a suggestion, and a person whom only Git identifies."""
-    trailers: dict[str, str] = {}
-    if actor.person is None and actor.author.known_by is not IdentitySource.CLIENT:
-        trailers[DECIDED_BY_TRAILER] = actor.author.known_by.value
     return {
-        **trailers,
+        **actor.decision_trailers,
         SUGGESTED_BY_TRAILER: comment.author.known_by.value,
         CO_AUTHOR_TRAILER: format_co_author(comment.author.name, comment.author.email),
     }
