@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count
+
+if TYPE_CHECKING:
+    from workspace.snapshot.snapshot import Snapshot
 
 
 @click.command(name="export")
@@ -71,13 +75,7 @@ def command(
             snapshot, new_folder, title or workspace.repository_name, subject or "", progress
         )
     warnings = list(report.warnings)
-    if (
-        ref is None
-        and branch is None
-        and (
-            paths := [path for path in workspace.git.list_uncommitted() if snapshot.config.is_document(path)]
-        )
-    ):
+    if ref is None and branch is None and (paths := _list_uncommitted(snapshot, target)):
         warnings.append(f"uncommitted changes are not in the export: {format_list(paths)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
@@ -100,3 +98,16 @@ def command(
             f"in {seconds:.1f} s. Open {target / 'index.html'}."
         )
     return Exit.DONE
+
+
+def _list_uncommitted(snapshot: Snapshot, target: Path) -> list[str]:
+    """Return the documents with uncommitted changes, without those that the export itself wrote."""
+    git, target = snapshot.git, target.resolve()
+    if git.worktree is None:
+        return []
+    root = git.worktree.resolve()
+    return [
+        path
+        for path in git.list_uncommitted()
+        if snapshot.config.is_document(path) and not (root / path).is_relative_to(target)
+    ]

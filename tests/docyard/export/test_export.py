@@ -191,6 +191,12 @@ def test_export_reads_a_commit_and_reports_uncommitted_documents(
     assert ">Guide " in (out / "pages/guide.html").read_text()
 
 
+def test_export_into_the_work_tree_does_not_report_itself(repo: Path, capsys: Capture) -> None:
+    for _ in range(2):
+        assert run_export(repo / "public", repo, "--json") == 0
+        assert read_report(capsys)["warnings"] == []
+
+
 def test_later_export_replaces_an_earlier_one_completely(repo: Path, git: Git, out: Path) -> None:
     write_files(repo, git, {"old.md": "# Old\n"})
     assert run_export(out, repo) == 0
