@@ -22,12 +22,17 @@ class SettingField(NamedTuple):
     @property
     def is_secret(self) -> bool:
         """True if the value is never shown."""
-        return SecretStr in (self.field.annotation, *get_args(self.field.annotation))
+        return _contains_secret(self.field.annotation)
 
     @property
     def is_list(self) -> bool:
         """True if the value is a list, which is JSON in a variable."""
         return str(self.field.annotation).startswith("tuple[")
+
+
+def _contains_secret(annotation: Any) -> bool:
+    """Return True if a type is a secret, or an optional or restricted one."""
+    return annotation is SecretStr or any(_contains_secret(item) for item in get_args(annotation))
 
 
 def find_model(annotation: Any) -> type[BaseModel] | None:

@@ -93,6 +93,11 @@ def test_no_file_and_no_variable_is_all_defaults() -> None:
             f"Remove it, and set the variable {PREFIX}IDENTITY__CLIENT_SECRET.",
         ),
         (
+            f"[operator]\ntoken = '{'x' * 32}'\n",
+            "server.toml:2: operator.token: must not contain a secret in the file",
+            f"Remove it, and set the variable {PREFIX}OPERATOR__TOKEN.",
+        ),
+        (
             "[database]\nurl = 'postgresql://a:b@h/n'\n",
             "server.toml:2: database.url: must not contain a secret in the file",
             f"Remove it, and set the variable {PREFIX}DATABASE__URL.",
