@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docyard import __version__
+from docyard.cli.hosts.project_files import resolve_path
 from docyard.forges.kinds import FORGE_NAMES
 from docyard.terminal.exits import CommandError
 
@@ -156,15 +157,12 @@ def build_workflow(kind: str, requirement: str) -> Workflow:
 def write_workflow(root: Path, workflow: Workflow) -> bool:
     """Write the file below the root of a work tree; return False if the same file exists already.
 
-    Raises CommandError if the path exists with other content, leads outside through a symbolic link, or
-    cannot be written.
+    Raises CommandError if the path exists with other content, leads outside or to a loop through symbolic
+    links, or cannot be written.
     """
     file = root / workflow.path
     content = workflow.text.encode()
-    if not file.resolve().is_relative_to(root.resolve()):
-        raise CommandError(
-            f"{workflow.path} is outside the repository through a symbolic link", fix="Remove the link."
-        )
+    resolve_path(root, workflow.path)
     with suppress(OSError):
         if file.read_bytes() == content:
             return False

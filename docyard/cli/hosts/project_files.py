@@ -7,6 +7,7 @@ safely stops the command before it changes anything. A file is never replaced as
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import secrets
 import tomllib
@@ -153,7 +154,7 @@ def _find_instructions(root: Path, name: str) -> str:
     CLAUDE.md may be a symbolic link to AGENTS.md, or import it with a line `@AGENTS.md`.
     """
     if (root / name).is_symlink():
-        return _resolve(root, name).relative_to(root.resolve()).as_posix()
+        return resolve_path(root, name).relative_to(root.resolve()).as_posix()
     if name == "CLAUDE.md" and (root / "AGENTS.md").is_file():
         content = _read_file(root, name, instructions.SECTION) or b""
         if b"@AGENTS.md" in (line.strip() for line in content.splitlines()):
@@ -172,20 +173,24 @@ def _plan_instructions(root: Path, path: str) -> ProjectFile:
         ) from error
 
 
-def _resolve(root: Path, path: str) -> Path:
-    """Return the file behind symbolic links. Raises CommandError if it is not a file of the work tree."""
+def resolve_path(root: Path, path: str) -> Path:
+    """Return the file behind symbolic links. Raises CommandError if it is not in the work tree."""
     top = root.resolve()
     try:
-        file = (root / path).resolve()
-    except (OSError, RuntimeError) as error:  # before Python 3.13, a loop of links raises RuntimeError
-        raise CommandError(f"{path} leads to a loop of symbolic links", fix="Remove the links.") from error
+        (root / path).stat()  # since Python 3.13, `resolve` raises no error for a loop
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise CommandError(
+                f"{path} leads to a loop of symbolic links", fix="Remove the links."
+            ) from error
+    file = (root / path).resolve()
     if not file.is_relative_to(top) or ".git" in file.relative_to(top).parts:
         raise CommandError(f"{path} is outside the work tree through a symbolic link", fix="Remove the link.")
     return file
 
 
 def _read_file(root: Path, path: str, addition: str) -> bytes | None:
-    file = _resolve(root, path)
+    file = resolve_path(root, path)
     try:
         if file.exists() and not file.is_file():
             raise _refuse(path, "it is not a regular file", addition)
@@ -213,7 +218,7 @@ def _refuse(path: str, reason: str, addition: str) -> CommandError:
 
 
 def _write_file(root: Path, file: ProjectFile) -> None:
-    target = _resolve(root, file.path)
+    target = resolve_path(root, file.path)
     draft = target.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -249,8 +249,19 @@ def test_workflow_folder_that_links_out_of_repository_is_refused(tmp_path: Path,
     (tmp_path / "out").mkdir()
     (repo.path / ".github").symlink_to(tmp_path / "out")
     assert main(["init", "--workflow", "github", "--docyard", REQUIREMENT, "-C", str(repo.path)]) == 3
-    assert "is outside the repository" in capsys.readouterr().err
+    assert "is outside the work tree through a symbolic link" in capsys.readouterr().err
     assert not list((tmp_path / "out").iterdir())
+
+
+@loop_over("link", [".github", ".github/workflows", ".github/workflows/docyard.yml"])
+def test_loop_of_symbolic_links_is_refused(tmp_path: Path, capsys: Capture, link: str) -> None:
+    repo = repositories.create_repository(tmp_path / "docs" / link)
+    (repo.path / link).parent.mkdir(parents=True, exist_ok=True)
+    (repo.path / link).symlink_to((repo.path / link).name)
+    assert main(["init", "--workflow", "github", "--docyard", REQUIREMENT, "-C", str(repo.path)]) == 3
+    error = capsys.readouterr().err
+    assert "error: .github/workflows/docyard.yml leads to a loop of symbolic links" in error
+    assert "  fix: Remove the links." in error
 
 
 def test_workflow_for_bare_repository_returns_error_with_fix(tmp_path: Path, capsys: Capture) -> None:
