@@ -21,7 +21,7 @@ help:
 	@echo 'make test             the quick tests, and a minute of those with real processes'
 	@echo 'make faults           the first minutes of make slow: faults, and ways around the gate'
 	@echo 'make mutations        break each guarantee in a copy, and name the test that fails'
-	@echo 'make check            lint, format, types, layers, generated documentation'
+	@echo 'make check            lint, format, types, layers, generated documentation, the documents of docs/'
 	@echo 'make docs             regenerate the generated pages of docs/, and server.json'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
 	@echo 'make slow             the tests that take minutes'
@@ -58,6 +58,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m docs
+	$(BIN)/docyard validate docs
 
 docs: $(STAMP)
 	$(BIN)/python -m docyard.cli.reference
