@@ -154,7 +154,7 @@ def draw_page_urls(
         "search": [f"/search?q={quote(' '.join(query))}" for query in queries],
         "proposals": ["/proposals"],
         "proposal": [f"/proposals/{id}" for id in content.simple_ids],
-        "changes, 100 sections": [f"/proposals/{content.many_sections_id}/changes?view=side"],
+        "changes of 100 sections, first page": [f"/proposals/{content.many_sections_id}/changes?view=side"],
         "changes, inline": [f"/proposals/{content.many_sections_id}/changes?view=inline"],
         "conflicts": [f"/proposals/{content.conflicting_id}/conflicts"],
     }

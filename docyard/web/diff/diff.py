@@ -172,13 +172,13 @@ def _format_unchanged(text: str, *, is_first: bool = False, is_last: bool = Fals
             yield DiffRow("folded" if kind == "folded" else "same", runs, runs, runs)
 
 
-MAX_SECTIONS = 120
+MAX_SECTIONS = 30
 """The maximum number of sections on one page."""
 
-MAX_FILES = 200
+MAX_FILES = 100
 """The maximum number of listed files that are not documents."""
 
-_MAX_PAGE_CHARS = 400_000
+_MAX_PAGE_CHARS = 30_000
 _MAX_INLINE_CHARS = 120  # a longer value is shown in rows, not in a sentence
 
 _KINDS_WITH_ROWS = frozenset(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.snapshot.snapshot import Snapshot
 
-MAX_RENDERED_SECTIONS = 40
+MAX_RENDERED_SECTIONS = 20
 """The maximum number of sections on one page of rendered changes."""
 
 MAX_SECTION_BYTES = 40_000

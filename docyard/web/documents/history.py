@@ -101,7 +101,7 @@ def _group_by_day(changes: tuple[CommitChange, ...]) -> list[DayChanges]:
     return days
 
 
-BLAME_LINES_PER_PAGE = 600
+BLAME_LINES_PER_PAGE = 300
 """The maximum number of lines on one page of blame."""
 
 _MAX_LINE_CHARS = 2_000

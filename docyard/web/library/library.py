@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 
-ROWS_PER_PAGE = 100
+ROWS_PER_PAGE = 50
 """The number of folders and documents on one page."""
 
 MAX_GROUPED_DOCUMENTS = 60

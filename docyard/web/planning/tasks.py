@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CARDS_PER_COLUMN = 30
 """The maximum number of tasks in a column of the board."""
 
-TASKS_PER_PAGE = 100
+TASKS_PER_PAGE = 50
 """The number of tasks on a page of the list."""
 
 STATE_LABELS = {

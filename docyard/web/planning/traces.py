@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
     from workspace.trace import Place
 
-TRACES_PER_PAGE = 200
+TRACES_PER_PAGE = 40
 """The number of identifiers on one page."""
 
 STAGE_LABELS = {
@@ -26,7 +26,7 @@ STAGE_LABELS = {
     Stage.DONE: "Done",
     Stage.TESTED: "Tested",
 }
-_MAX_PLACES = 200
+_MAX_PLACES = 50
 
 
 class StagePlaces(NamedTuple):

@@ -56,7 +56,7 @@ def render_discussion_text(request: PageRequest, text: str, path: str = "") -> M
     return mark_trusted(request.add_code_colours(html).html)
 
 
-ENTRIES_PER_PAGE = 100
+ENTRIES_PER_PAGE = 30
 """The number of entries on one page, limited because each comment may read two versions of a document."""
 
 _VERDICT_SENTENCES = {

@@ -131,8 +131,8 @@ def test_blame_groups_lines_by_commit(pages: DocumentPages) -> None:
 def test_blame_of_sections_and_long_documents_is_paged(pages: DocumentPages) -> None:
     assert 'data-line="20"' in pages.get("/blame/specs/api.md?section=rate-limits")
     page = pages.get("/blame/long.md")
-    assert 'data-line="600"' in page
-    assert 'data-line="601"' not in page
-    assert 'href="/blame/long.md?from=600"' in page
-    assert 'data-line="1501"' in pages.get("/blame/long.md?from=1200")
+    assert 'data-line="300"' in page
+    assert 'data-line="301"' not in page
+    assert 'href="/blame/long.md?from=300"' in page
+    assert 'data-line="1501"' in pages.get("/blame/long.md?from=1500")
     pages.get("/blame/long.md?from=999999")

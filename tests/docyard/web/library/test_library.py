@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docyard.web.library.library import ROWS_PER_PAGE
 from docyard.web.summaries import LastChanges, Summaries
 from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.loops import loop_over
@@ -124,12 +125,12 @@ def test_folder_without_open_tasks_has_a_message(server: PageServer) -> None:
 
 
 def test_large_folder_is_paged(server: PageServer) -> None:
-    first_page, last_page = server.get("/folder/many"), server.get("/folder/many?page=3")
+    first_page, last_page = server.get("/folder/many"), server.get("/folder/many?page=5")
     assert 'href="/folder/many?page=2"' in first_page
-    assert first_page.partition('<nav class="tree"')[0].count('href="/doc/') == 100
+    assert first_page.partition('<nav class="tree"')[0].count('href="/doc/') == ROWS_PER_PAGE
     assert "Previous" not in first_page
     assert last_page.partition('<nav class="tree"')[0].count('href="/doc/') == 5
-    assert 'href="/folder/many?page=2"' in last_page
+    assert 'href="/folder/many?page=4"' in last_page
     assert "Next</a>" not in last_page
     assert "Nothing on this page" in server.get("/folder/many?page=9")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import orjson
@@ -17,9 +17,18 @@ from docyard.web import growth
 from docyard.web.growth import count_growth
 from docyard.web.page_request import PageRequest
 from docyard.web.statistics.page import render_statistics_page
+from docyard.web.statistics.statistics import (
+    build_documents,
+    build_merge_times,
+    build_review_times,
+    build_searches,
+    build_tasks,
+)
 from tests.docyard.web.page_server import PageServer, ParsedPage, serve_pages
 from tests.repositories import Repo, create_empty_repository, create_repository
-from workspace.history.growth import Growth, GrowthCounter
+from workspace.history.growth import DocumentCounts, Growth, GrowthCounter
+from workspace.history.periods import MAX_PERIODS, split_into_periods
+from workspace.proposals.review_times import ReviewTimes
 from workspace.workspace import Workspace
 
 OPERATOR = Principal("token:operator", "operator", is_operator=True)
@@ -196,3 +205,39 @@ def test_unavailable_records_are_left_out(server: PageServer) -> None:
         raise DatabaseUnavailable("down", "the database does not answer", "Start it.")
 
     assert "of which" not in render(server, has_records=True, read_searches=fail)
+
+
+def test_page_of_the_most_periods_is_small(server: PageServer) -> None:
+    last_day = datetime.now(UTC).date()
+    first_day = last_day - timedelta(7 * (MAX_PERIODS - 1))
+    periods = split_into_periods(first_day, last_day)
+    days = [first_day + timedelta(7 * number) for number in range(MAX_PERIODS)]
+    counts = [DocumentCounts(10_000 + number, 2_000 - number, 3_000) for number in range(MAX_PERIODS)]
+    times = []
+    for day in days:
+        opened_at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+        times += [
+            ReviewTimes("k7m2q9xa", opened_at, opened_at + hours, opened_at + 2 * hours)
+            for hours in (timedelta(hours=2), timedelta(hours=5))
+        ]
+    growing = Growth(periods, counts, [None] * MAX_PERIODS, "")
+    request = PageRequest(server.site, Caller(None, "", may_write=True, is_session=True), {}, {})
+    response = request.page(
+        "statistics.html",
+        periods={"all": "All"},
+        period="all",
+        progress=None,
+        statistics=[
+            build_documents(growing),
+            build_tasks(growing),
+            build_review_times(times, first_day, last_day),
+            build_merge_times(times, first_day, last_day),
+            build_searches(dict.fromkeys(days, (1_200, 34)), first_day, last_day),
+        ],
+        is_complete=True,
+        first_day=first_day,
+    )
+    page = bytes(response.body).decode()
+    assert page.count("<path class=") == 1 + 1 + 2 + 2 + 2
+    assert page.count('<th scope="row">') == 5 * MAX_PERIODS
+    assert len(page) <= 60_000
