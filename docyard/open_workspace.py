@@ -6,6 +6,8 @@ import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from docyard import environment
 from docyard.terminal.exits import CommandError
 
@@ -38,14 +40,30 @@ def find_folder(repo: Path | None) -> Path:
 
 
 def open_workspace(
-    repo: Path | None, branch: str | None = None, *, read_only: bool = True, durable: bool | None = None
+    repo: Path | None,
+    branch: str | None = None,
+    *,
+    read_only: bool = True,
+    durable: bool | None = None,
+    warns: bool = True,
 ) -> Workspace:
     """Open the workspace that the options name. Raises WorkspaceError with the reason if it cannot be opened.
 
-    If `durable` is False, commits are not synced to disk; else the setting `fsync` applies.
+    If `durable` is False, commits are not synced to disk; else the setting `fsync` applies. If `warns`, a
+    warning on standard error reports settings in the work tree that are not committed, once for a command.
     """
     from workspace.workspace import Workspace
 
-    if durable is None:
-        return Workspace.open(find_folder(repo), branch=branch, read_only=read_only)
-    return Workspace.open(find_folder(repo), branch=branch, read_only=read_only, durable=durable)
+    options = {} if durable is None else {"durable": durable}
+    workspace = Workspace.open(find_folder(repo), branch=branch, read_only=read_only, **options)
+    if warns:
+        _warn_of_uncommitted_settings(workspace)
+    return workspace
+
+
+def _warn_of_uncommitted_settings(workspace: Workspace) -> None:
+    context = click.get_current_context(silent=True)
+    meta = {} if context is None else context.meta
+    if __name__ not in meta and (warning := workspace.describe_uncommitted_settings()) is not None:
+        meta[__name__] = True
+        click.echo(f"warning: {warning}", err=True)

@@ -6,6 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.objects import Head
 from workspace.git.repository import DamagedRepository
@@ -179,6 +180,17 @@ class Branch:
 
     def _create_snapshot(self, commit: str | None, previous: Snapshot | None) -> Snapshot:
         return Snapshot(self.git, commit, self._cache, previous)
+
+    def describe_uncommitted_settings(self) -> str | None:
+        """Return a sentence about settings in the work tree that do not apply, because they are uncommitted.
+
+        Return None if there are none, or if another branch is checked out.
+        """
+        if self.git.head().branch != self.branch or not self.git.is_uncommitted(CONFIG_PATH):
+            return None
+        if self.snapshot().entry(CONFIG_PATH) is None:
+            return f"{CONFIG_PATH} is not committed, and does not apply"
+        return f"{CONFIG_PATH} has changes that are not committed; the committed one applies"
 
     def has_commit(self, commit: str) -> bool:
         """Return True if a commit is still in the repository."""

@@ -226,7 +226,7 @@ def _find_folder(context: click.Context) -> Path:
 def _open_workspace(context: click.Context) -> Workspace:
     from docyard.open_workspace import open_workspace
 
-    return open_workspace(context.params.get("repo"), context.params.get("branch"))
+    return open_workspace(context.params.get("repo"), context.params.get("branch"), warns=False)
 
 
 def _list_paths(

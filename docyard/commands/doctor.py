@@ -127,7 +127,7 @@ def check_all(
     from docyard.doctor.storage import check_damage
 
     try:
-        workspace = open_workspace(folder, branch)
+        workspace = open_workspace(folder, branch, warns=False)
     except WorkspaceError as error:
         yield build_unreadable_finding(error, is_fatal=True)
         yield from check_repository_state(None, None)
@@ -158,4 +158,4 @@ def check_all(
 
 
 def _open_writable(folder: Path, branch: str | None) -> Workspace:
-    return open_workspace(folder, branch, read_only=False)
+    return open_workspace(folder, branch, read_only=False, warns=False)

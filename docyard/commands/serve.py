@@ -257,7 +257,7 @@ def command(
         )
     else:
         durable = False if no_fsync else None
-        workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
+        workspace = open_workspace(repo, branch, read_only=read_only, durable=durable, warns=False)
         syncs = not (read_only or no_sync)
         service = build_repository_service(
             workspace,

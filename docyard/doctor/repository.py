@@ -17,6 +17,7 @@ from docyard.doctor.documents import Progress, check_documents
 from docyard.doctor.finding import FIX_COMMAND, Finding, Severity, format_count, format_list
 from docyard.doctor.skills import check_skills
 from docyard.doctor.storage import check_storage
+from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
 from workspace.git.repository import DamagedRepository
@@ -276,6 +277,8 @@ def check_repository(
         )
     for worktree in worktrees:
         yield from check_worktree(worktree, snapshot)
+    if (settings_warning := workspace.describe_uncommitted_settings()) is not None:
+        yield Finding(Severity.WARNING, AREA, settings_warning, f"git add {CONFIG_PATH}, then git commit")
 
 
 def _check_identity(workspace: Workspace) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 import pygit2
-from pygit2.enums import ObjectType, ReferenceType
+from pygit2.enums import FileStatus, ObjectType, ReferenceType
 
 from workspace.errors import WorkspaceError
 from workspace.git import objects, worktrees
@@ -422,6 +422,20 @@ class GitReader(ObjectReader):
                 return tuple(sorted(self._repo.status(untracked_files="all", ignored=False)))
             except (KeyError, ValueError, OSError, pygit2.GitError):
                 return ()
+
+    def is_uncommitted(self, path: str) -> bool:
+        """Return True if a file of the work tree differs from HEAD, and is not ignored.
+
+        The result is False in a bare repository, and if the state of the file cannot be read.
+        """
+        if self.worktree is None:
+            return False
+        with self._lock:
+            try:
+                status = self._repo.status_file(path)
+            except (KeyError, ValueError, OSError, pygit2.GitError):
+                return False
+        return status not in (FileStatus.CURRENT, FileStatus.IGNORED)
 
     def config(self, name: str) -> str | None:
         """Return a value of Git's configuration, such as `core.autocrlf`, from all levels, or None."""
