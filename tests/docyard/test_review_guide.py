@@ -45,8 +45,7 @@ def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
     setup_script, rules_script, list_script = re.findall(
         r"^```sh\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL
     )
-    run_script(setup_script, tmp_path)
-    run_script(rules_script, tmp_path)
+    run_script(setup_script + rules_script, tmp_path)
     assert (tmp_path / "ana.token").read_text().startswith("docyard_ana_")
     repo = Repo(tmp_path / "specs")
     with start_page_server(repo, tmp_path / "home") as server, server.connect_agent() as agent:
@@ -57,7 +56,7 @@ def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
                 proposal_id = proposal_id or agent.call(call["tool"], **call["arguments"])["proposal"]
                 if call["tool"] != "create_proposal":
                     agent.call(call["tool"], **call["arguments"])
-    list_output = run_script(list_script, tmp_path)
+    list_output = run_script(list_script, repo.path)
     assert "Say how retries back off" in list_output
     assert f"proposals/{proposal_id}" in list_output
     branch = repo.git("branch", "--list", f"proposals/{proposal_id}*", "--format=%(refname:short)").strip()
