@@ -29,6 +29,24 @@ def format_moment(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M}"
 
 
+_AGE_UNITS = (
+    (365 * 86_400, "year"),
+    (30 * 86_400, "month"),
+    (86_400, "day"),
+    (3_600, "hour"),
+    (60, "minute"),
+)
+
+
+def format_age(time: datetime, now: datetime) -> str:
+    """Return the time since another time in its largest unit: `3 days ago`."""
+    seconds = (now - time).total_seconds()
+    for unit_s, noun in _AGE_UNITS:
+        if seconds >= unit_s:
+            return f"{format_count(int(seconds // unit_s), noun)} ago"
+    return "just now"
+
+
 def format_state(state: str) -> str:
     """Return a state with spaces instead of underscores."""
     return state.replace("_", " ")

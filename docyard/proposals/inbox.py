@@ -15,7 +15,12 @@ from workspace.lru_cache import LRUCache
 from workspace.policy.protection import find_governing_rules
 from workspace.policy.tokens import Tokens
 from workspace.proposals.approvals import EffectiveReviews, evaluate_reviews
-from workspace.proposals.attention import Attention, ProposalFacts, determine_attention
+from workspace.proposals.attention import (
+    Attention,
+    AttentionReason,
+    ProposalFacts,
+    determine_attention,
+)
 from workspace.proposals.code_owners import CodeOwners, find_code_owners_file, read_code_owners
 from workspace.proposals.participants import Participant, Participants
 
@@ -33,6 +38,14 @@ if TYPE_CHECKING:
 
 _MAX_CACHED_PROPOSALS = 10_000
 _MAX_CACHED_TARGETS = 8
+
+REASON_LABELS = {
+    AttentionReason.REVIEW: "Waits for your review",
+    AttentionReason.CHANGES_REQUESTED: "Changes are requested",
+    AttentionReason.CONFLICTS: "Conflicts with its target",
+    AttentionReason.MENTIONED: "You are mentioned",
+}
+"""The reasons why a proposal needs a person, as text for this person."""
 
 
 class _TokenOwners:
@@ -65,6 +78,16 @@ class _CachedAttention(NamedTuple):
     attention: Attention
 
 
+class NeededProposals(NamedTuple):
+    """The proposals that need a person: the reasons by the ids of the proposals.
+
+    `unchecked` are the open proposals that were not read, and own ones whose conflicts are unknown.
+    """
+
+    reasons: Mapping[str, tuple[AttentionReason, ...]]
+    unchecked: tuple[Proposal, ...]
+
+
 class Inbox:
     """The people whom the proposals of a workspace concern. Thread-safe."""
 
@@ -90,13 +113,31 @@ class Inbox:
         """Return the owners of tokens and the authors of proposals and of their comments."""
         return self._update_participants(self._read_tokens(), self._list_events(proposals))
 
-    def read(self, proposal: Proposal, proposals: Sequence[Proposal]) -> Attention:
-        """Return the people whom a proposal concerns; `proposals` are all of the repository."""
-        return self.read_all((proposal,), proposals)[proposal.id]
+    def find_needed(
+        self,
+        proposals: Sequence[Proposal],
+        person: Participant,
+        *,
+        max_merge_s: float | None = None,
+        max_read_s: float | None = None,
+    ) -> NeededProposals:
+        """Return the open proposals that need a person; `proposals` are all of the repository.
 
-    def read_reviewers(self, proposal: Proposal, proposals: Sequence[Proposal]) -> Attention:
-        """Return the people whom a proposal concerns, without a search for conflicts that needs a merge."""
-        return self.read_all((proposal,), proposals, max_merge_s=0)[proposal.id]
+        The limits are those of `read_all`.
+        """
+        open_proposals = [proposal for proposal in proposals if proposal.is_open]
+        attentions = self.read_all(
+            open_proposals, proposals, max_merge_s=max_merge_s, max_read_s=max_read_s, person=person
+        )
+        reasons = {id: attention.find_reasons(person) for id, attention in attentions.items()}
+        return NeededProposals(
+            {id: found for id, found in reasons.items() if found},
+            tuple(
+                proposal
+                for proposal in open_proposals
+                if proposal.id not in attentions or _lacks_conflicts(attentions[proposal.id], person)
+            ),
+        )
 
     def read_all(
         self,
@@ -104,28 +145,32 @@ class Inbox:
         proposals: Sequence[Proposal],
         *,
         max_merge_s: float | None = None,
+        max_read_s: float | None = None,
         person: Participant | None = None,
     ) -> dict[str, Attention]:
         """Return the people whom the selected proposals concern, by the ids of the proposals.
 
-        If `person` is given, conflicts are searched only in proposals that this person owns. Merges are
-        computed for at most `max_merge_s` seconds; further conflicts are unknown.
+        `proposals` are all of the repository. If `person` is given, conflicts are searched only in proposals
+        that this person owns. Merges are computed for at most `max_merge_s` seconds; further conflicts are
+        unknown. After `max_read_s` seconds, the remaining proposals are omitted.
         """
         tokens = self._read_tokens()
         events = self._list_events(proposals)
         participants = self._update_participants(tokens, events)
         tips: TargetTips = {}
         targets: dict[str, _Target | None] = {}
-        deadline = time.monotonic() + max_merge_s if max_merge_s is not None else None
-        attentions = {}
+        start = time.monotonic()
+        attentions: dict[str, Attention] = {}
         for proposal in selected_proposals:
+            if _is_over(start, max_read_s):
+                break
             branch = proposal.content.target
             if branch not in targets:
                 targets[branch] = self._read_target(branch)
             facts_key = (events.get(proposal.id, ()), targets[branch], participants, tokens)
             attention = self._determine(proposal, *facts_key, tips)
             if proposal.is_open and (person is None or person.key == attention.owner.key):
-                may_merge = deadline is None or time.monotonic() < deadline
+                may_merge = not _is_over(start, max_merge_s)
                 attention = attention._replace(
                     has_conflicts=self._reviews.has_conflicts(proposal, tips, may_merge=may_merge)
                 )
@@ -239,6 +284,16 @@ class Inbox:
         return ProposalFacts(
             proposal, events, reviews, commit_authors, governing_rules, owner_groups, notes=notes
         )
+
+
+def _is_over(start: float, limit_s: float | None) -> bool:
+    """Return True if a time limit since `start` is over; without a limit, it never is."""
+    return limit_s is not None and time.monotonic() - start >= limit_s
+
+
+def _lacks_conflicts(attention: Attention, person: Participant) -> bool:
+    """Return True if the conflicts of a person's own proposal are unknown."""
+    return attention.has_conflicts is None and attention.owner.key == person.key
 
 
 def get_inbox(workspace: Workspace) -> Inbox:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from docyard.proposals.inbox import REASON_LABELS
 from docyard.web.documents.task_boxes import build_task_form
 from docyard.web.library.folders import build_sort_key
 from docyard.web.library.library import render_library
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from starlette.responses import Response
 
+    from docyard.proposals.inbox import NeededProposals
     from docyard.web.page_request import PageRequest
+    from docyard.web.proposals.attention_checks import AttentionChecks
     from workspace.history.commits import CommitInfo
     from workspace.proposals.attention import AttentionReason
     from workspace.proposals.proposal import Proposal
@@ -42,8 +45,6 @@ if TYPE_CHECKING:
 MAX_PROPOSALS, MAX_CHANGES, MAX_TASKS = 8, 8, 8
 """The maximum numbers of entries of the parts."""
 
-_MAX_CHECKED_PROPOSALS = 50  # the newest open ones
-_MAX_MERGE_S = 0.02  # for conflicts; others are unknown until their pages are opened
 _MAX_WALKED_COMMITS = 40
 _MAX_PATHS_OF_CHANGE = 3
 _MAX_README_BYTES = (12_000, 4_000, 1_000)  # the first whose HTML fits
@@ -55,13 +56,6 @@ _MAX_CACHED_PATHS = 100_000  # of the documents that commits changed
 _README_NAMES = ("readme", "index")
 _LIBRARY_FIELDS = ("tasks", "page", "ref")
 _TOP_HEADING = re.compile(r"<(/?)h1\b")
-
-REASON_LABELS = {
-    "review": "Waits for your review",
-    "changes_requested": "Changes are requested",
-    "conflicts": "Conflicts with its target",
-    "mentioned": "You are mentioned",
-}
 
 
 class HomeReadme(NamedTuple):
@@ -104,7 +98,8 @@ class _Paused(WorkspaceError):
 class HomeContext:
     """A cache of the parts of the home page. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks: AttentionChecks) -> None:
+        self.checks = checks
         self._readmes: LRUCache[tuple[str | None, str], HomeReadme] = LRUCache(_MAX_CACHE_ENTRIES)
         self._changes: LRUCache[str | None, Sequence[RecentChange]] = LRUCache(_MAX_CACHE_ENTRIES)
         # By commit and settings; a commit without documents has a weight, too.
@@ -185,7 +180,9 @@ def render_home(request: PageRequest, context: HomeContext) -> Response:
     if request.ref is None:
         request.site.summaries.start_read_ahead(request.snapshot)
     tasks = context.list_tasks(request)
-    needed_proposals = list_needed_proposals(request)
+    needed = context.checks.find_needed(request)
+    needed_proposals = _list_needed_proposals(request, needed)
+    is_finished = tasks is not None and not (needed is not None and needed.unchecked)
     return request.page(
         "home.html",
         readme=context.render_readme(request),
@@ -199,7 +196,7 @@ def render_home(request: PageRequest, context: HomeContext) -> Response:
         commit=request.snapshot.commit,
         total=len(request.snapshot.documents),
         may_create=request.may_write,
-        version=format_unfinished_version(request.version) if tasks is None else request.version,
+        version=request.version if is_finished else format_unfinished_version(request.version),
     )
 
 
@@ -290,24 +287,15 @@ def _read_ahead(request: PageRequest, snapshot: Snapshot) -> bool:
     return True
 
 
-def list_needed_proposals(request: PageRequest) -> Sequence[NeededProposal] | None:
-    """Return the open proposals that need the caller; None if the caller cannot act on proposals."""
-    from docyard.proposals.inbox import get_inbox
-
-    if not request.may_write or request.workspace.branch is None:
+def _list_needed_proposals(
+    request: PageRequest, needed: NeededProposals | None
+) -> Sequence[NeededProposal] | None:
+    """Return the proposals that need the caller; None if the caller cannot act on proposals."""
+    if needed is None:
         return None
-    proposals = request.proposals
-    open_proposals = [proposal for proposal in proposals if proposal.is_open][:_MAX_CHECKED_PROPOSALS]
-    if not open_proposals:
-        return ()
-    inbox = get_inbox(request.workspace)
-    try:
-        person = inbox.identify(request.caller.person)
-        attentions = inbox.read_all(open_proposals, proposals, max_merge_s=_MAX_MERGE_S, person=person)
-    except WorkspaceError:  # the page of proposals shows the error
-        return ()
+    reasons = needed.reasons
     return [
-        NeededProposal(proposal, reasons)
-        for proposal in open_proposals
-        if (reasons := attentions[proposal.id].find_reasons(person))
+        NeededProposal(proposal, reasons[proposal.id])
+        for proposal in request.proposals
+        if proposal.id in reasons
     ]

@@ -22,9 +22,11 @@ def build_routes(site: Site) -> list[BaseRoute]:
     from docyard.web.home import HomeContext, render_home
     from docyard.web.library.library import build_library_routes
     from docyard.web.planning.routes import build_planning_routes
+    from docyard.web.proposals.attention_checks import AttentionChecks
     from docyard.web.proposals.routes import build_proposal_routes
 
-    home_context = HomeContext()
+    checks = AttentionChecks()
+    home_context = HomeContext(checks)
 
     return [
         Route("/", build_get_endpoint(site, lambda request: render_home(request, home_context))),
@@ -33,5 +35,5 @@ def build_routes(site: Site) -> list[BaseRoute]:
         *build_library_routes(site),
         *build_document_routes(site),
         *build_planning_routes(site),
-        *build_proposal_routes(site),
+        *build_proposal_routes(site, checks),
     ]

@@ -17,6 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
+from docyard.wording import format_age
+
 if TYPE_CHECKING:
     from starlette.requests import Request
 
@@ -61,6 +63,7 @@ def _build_environment() -> Environment:
     environment.filters |= {
         "day": format_day,
         "moment": format_moment,
+        "age": format_time_since,
         "short": lambda commit: commit[:8],
         "counted": format_count,
     }
@@ -81,6 +84,14 @@ def format_moment(seconds: float) -> Markup:
     time = _to_datetime(seconds)
     return Markup('<time datetime="{}">{}</time>').format(
         time.isoformat(timespec="seconds"), f"{time.day} {time:%b %Y, %H:%M} UTC"
+    )
+
+
+def format_time_since(seconds: float) -> Markup:
+    """Return a time (seconds since 1970) as the time since it, with the minute in UTC as a tooltip."""
+    time = _to_datetime(seconds)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        time.isoformat(timespec="seconds"), f"{time:%Y-%m-%d %H:%M} UTC", format_age(time, datetime.now(UTC))
     )
 
 

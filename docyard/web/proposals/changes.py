@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from docyard.web.diff.views import DEFAULT_VIEW, VIEWS, build_view, permit_diagrams, read_view
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
+from docyard.web.proposals.read_marks import mark_as_read
 from docyard.web.proposals.view import build_common_variables
 from workspace.snapshot.snapshot import Snapshot
 
@@ -69,7 +70,7 @@ def render_changes_page(request: PageRequest) -> Response:
         other_comments=other_count,
         page_url=build_page_url,
     )
-    return permit_diagrams(page, diagrams)
+    return mark_as_read(request, proposal, permit_diagrams(page, diagrams))
 
 
 def _get_snapshot(request: PageRequest, commit: str | None) -> Snapshot:

@@ -1,103 +1,169 @@
-"""The list of the proposals in a state: the newest first, on pages of 50 proposals."""
+"""The page of proposals: filters, and for each proposal its state, reviews, conflicts and comments."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.proposals.view import count_comments
+from docyard.proposals.inbox import REASON_LABELS
+from docyard.proposals.list import (
+    InvalidFilter,
+    ProposalEntry,
+    ProposalFilter,
+    build_entries,
+    list_authors,
+    normalize_path,
+    select_proposals,
+    suggest_authors,
+)
+from docyard.proposals.state_filters import OPEN_STATES, STATE_FILTERS, count_states
+from docyard.web.live import format_unfinished_version
+from docyard.web.proposals.read_marks import is_unread, read_marks
 from docyard.web.proposals.view import STATE_TAGS
-from docyard.wording import format_author
-from workspace.errors import WorkspaceError
-from workspace.proposals.proposal import ProposalState
+from docyard.wording import join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from starlette.responses import Response
 
+    from docyard.proposals.inbox import NeededProposals
     from docyard.web.page_request import PageRequest
-    from workspace.proposals.proposal import Proposal
+    from docyard.web.proposals.attention_checks import AttentionChecks
+    from workspace.proposals.attention import AttentionReason
 
-PROPOSALS_PER_PAGE = 50
+PROPOSALS_PER_PAGE = 25
 """The number of proposals on one page."""
 
-STATES = {
-    "open": "In work",
+STATE_LABELS = {
+    "open": "Open",
     "draft": "Drafts",
+    "changes_requested": "Changes requested",
+    "approved": "Approved",
     "merged": "Merged",
     "closed": "Closed",
+    "gone": "Branch gone",
     "all": "All",
 }
-"""The filters of the list, with their labels."""
+"""The labels of the filters of states."""
+
+_MAX_MERGE_S = 0.02  # for conflicts of the proposals on the page; further ones are searched in the background
+_MAX_FILTER_CHARACTERS = 200
+_MAX_TITLE_CHARACTERS = 200
+_MAX_AUTHORS = 30
 
 
-class ProposalEntry(NamedTuple):
-    """A proposal in the list. `document_count` is the number of changed paths; None if it is unknown."""
+class ListedProposal(NamedTuple):
+    """An entry on the page. `reasons` are those why the proposal needs the caller.
 
-    proposal: Proposal
-    author: str
-    comment_count: int
-    document_count: int | None
-    approved_by: tuple[str, ...]
-    changes_requested_by: tuple[str, ...]
-
-
-def render_proposals_page(request: PageRequest) -> Response:
-    """Return a page of the proposals in the state that the query names.
-
-    Only the proposals on the page are compared with their targets.
+    `is_pending` is True if its conflicts are being searched.
     """
-    state = request.query.get("state", "open")
-    state = state if state in STATES else "open"
-    all_proposals = request.proposals
-    selected_proposals = select_by_state(all_proposals, state)
-    page = request.select_page(selected_proposals, PROPOSALS_PER_PAGE)
-    counts = {name: len(select_by_state(all_proposals, name)) for name in STATES}
+
+    entry: ProposalEntry
+    title: str
+    reasons: tuple[AttentionReason, ...]
+    is_unread: bool
+    is_pending: bool
+
+
+class FilterFields(NamedTuple):
+    """The fields of the form of filters, as the query names them."""
+
+    needs: str
+    search: str
+    author: str
+    path: str
+    state: str
+
+    @property
+    def is_default(self) -> bool:
+        """Return True if the fields select all open proposals."""
+        return self == (*[""] * 4, OPEN_STATES)
+
+    @property
+    def is_needs_only(self) -> bool:
+        """Return True if the fields select all proposals that need the caller."""
+        return bool(self.needs) and self._replace(needs="").is_default
+
+    def build_query(self, **values: str | int | None) -> dict[str, str | int | None]:
+        """Return the fields of a URL, with other values."""
+        fields = self._asdict() | {"state": "" if self.state == OPEN_STATES else self.state}
+        return {name: value or None for name, value in (fields | values).items()}
+
+
+def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Response:
+    """Return a page of the proposals that match the filters of the query.
+
+    An invalid filter is reported on the page, with its text, and does not apply. Merges are computed only for
+    proposals on the page.
+    """
+    proposals = request.proposals
+    needed = checks.find_needed(request)
+    fields = _read_fields(request.query)
+    proposal_filter, problems = _read_filter(fields, needed)
+    matches = select_proposals(request.workspace, proposals, proposal_filter)
+    page = request.select_page(matches, PROPOSALS_PER_PAGE)
+    entries = build_entries(request.workspace, page.items, proposals, max_merge_s=_MAX_MERGE_S)
+    unknown = [entry.proposal for entry in entries if entry.attention.has_conflicts is None]
+    pending_ids = {proposal.id for proposal in checks.start(request, unknown)}
+    is_finished = not pending_ids and not (needed is not None and needed.unchecked)
+    marks = read_marks(request.cookies)
     return request.page(
         "proposals.html",
-        states=STATES,
-        state=state,
-        counts=counts,
-        entries=[_build_entry(request, proposal) for proposal in page.items],
+        fields=fields,
+        problems=problems,
+        state_labels=STATE_LABELS,
+        state_counts=count_states(proposals),
+        needed_count=len(needed.reasons) if needed is not None else None,
+        is_finished=is_finished,
+        authors=list_authors(request.workspace, proposals, _MAX_AUTHORS),
+        suggested_authors=() if matches else suggest_authors(request.workspace, proposals, proposal_filter),
+        has_proposals=bool(proposals),
+        total=len(matches),
+        listed=[
+            ListedProposal(
+                entry,
+                shorten_title(entry.proposal.content.title),
+                needed.reasons.get(entry.proposal.id, ()) if needed is not None else (),
+                is_unread(entry.proposal, marks),
+                entry.proposal.id in pending_ids,
+            )
+            for entry in entries
+        ],
+        page=page,
+        now=datetime.now(UTC),
         state_tags=STATE_TAGS,
-        page=page.number,
-        last_page=page.last_number,
+        reason_labels=REASON_LABELS,
+        version=request.version if is_finished else format_unfinished_version(request.version),
     )
 
 
-def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return the proposals in a state: "open" includes drafts, and "closed" those with a deleted branch."""
-    match state:
-        case "open":
-            return [proposal for proposal in proposals if proposal.is_open]
-        case "closed":
-            return [
-                proposal
-                for proposal in proposals
-                if proposal.state in (ProposalState.CLOSED, ProposalState.GONE)
-            ]
-        case "all":
-            return list(proposals)
-        case _:
-            return [proposal for proposal in proposals if proposal.state.value == state]
+def shorten_title(title: str) -> str:
+    """Return a title in at most 200 characters."""
+    return title if len(title) <= _MAX_TITLE_CHARACTERS else title[: _MAX_TITLE_CHARACTERS - 1] + "…"
 
 
-def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
+def _read_fields(query: Mapping[str, str]) -> FilterFields:
+    texts = {
+        name: query.get(name, "").strip()[:_MAX_FILTER_CHARACTERS] for name in ("search", "author", "path")
+    }
+    state = query.get("state", "").strip()[:_MAX_FILTER_CHARACTERS] or OPEN_STATES
+    return FilterFields("me" if query.get("needs") else "", **texts, state=state)
+
+
+def _read_filter(fields: FilterFields, needed: NeededProposals | None) -> tuple[ProposalFilter, list[str]]:
+    """Return the filter of the fields, and a sentence for each field that does not apply."""
+    problems, path, state, needed_ids = [], "", fields.state, None
+    if fields.needs and needed is None:
+        problems.append("The filter “Needs me” does not apply, because you cannot act on proposals here.")
+    elif fields.needs and needed is not None:
+        needed_ids = needed.reasons
+    if state not in STATE_FILTERS:
+        names = join_words(STATE_FILTERS, "or")
+        problems.append(f"There is no state “{state}”, so open proposals are listed. Use {names}.")
+        state = OPEN_STATES
     try:
-        document_count: int | None = len(request.workspace.proposal_reviews().changed_paths(proposal))
-    except WorkspaceError:  # such as a commit that a shallow clone lacks
-        document_count = None
-    requesters = [
-        format_author(review_status.review.author)
-        for review_status in proposal.reviews
-        if review_status.requests_changes
-    ]
-    approvers = [format_author(review.author) for review in proposal.approvals]
-    return ProposalEntry(
-        proposal,
-        format_author(proposal.content.author),
-        count_comments(proposal),
-        document_count,
-        tuple(dict.fromkeys(approvers)),
-        tuple(dict.fromkeys(requesters)),
-    )
+        path = normalize_path(fields.path)
+    except InvalidFilter as error:
+        problems.append(f"The filter of paths does not apply: {error.message}. {error.fix}")
+    return ProposalFilter(state, fields.author, path, fields.search, needed_ids), problems

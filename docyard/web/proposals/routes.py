@@ -16,13 +16,14 @@ from docyard.web.proposals.view import render_proposal_page
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
+    from docyard.web.proposals.attention_checks import AttentionChecks
     from docyard.web.site import Site
 
 
-def build_proposal_routes(site: Site) -> list[BaseRoute]:
-    """Return the routes of the pages of proposals."""
+def build_proposal_routes(site: Site, checks: AttentionChecks) -> list[BaseRoute]:
+    """Return the routes of the pages of proposals; `checks` are shared with the home page."""
     return [
-        Route("/proposals", build_get_endpoint(site, render_proposals_page)),
+        Route("/proposals", build_get_endpoint(site, lambda request: render_proposals_page(request, checks))),
         Route("/proposals/{id}", build_get_endpoint(site, render_proposal_page)),
         Route("/proposals/{id}/changes", build_get_endpoint(site, render_changes_page)),
         Route("/proposals/{id}/conflicts", build_get_endpoint(site, render_conflicts_page)),

@@ -10,6 +10,7 @@ from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
+from docyard.web.proposals.read_marks import mark_as_read
 from docyard.wording import format_author
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
@@ -60,7 +61,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         if first_index.isascii() and first_index.isdigit() and len(first_index) < 7
         else None,
     )
-    return request.page(
+    page = request.page(
         "proposal.html",
         **build_common_variables(request, proposal),
         view=view,
@@ -83,6 +84,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         max_overlaps=_MAX_OVERLAPS,
         max_documents=_MAX_DOCUMENTS,
     )
+    return mark_as_read(request, proposal, page)
 
 
 def load_view(request: PageRequest, proposal: Proposal) -> ProposalView:

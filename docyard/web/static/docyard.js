@@ -151,11 +151,13 @@ async function fetchPage(url, signal) {
 }
 
 // Two versions are compared as the server sent them. Hidden fields are omitted, because they differ in each
-// response. Colours of code are omitted, because a page does not wait for them.
+// response. Colours of code are omitted, because a page does not wait for them, and ages, because they change
+// all the time.
 function serializeMain(main) {
   const copy = main.cloneNode(true);
   findAll('input[type="hidden"], script', copy).forEach((element) => element.remove());
   findAll("pre > code", copy).forEach((code) => code.replaceChildren(code.textContent));
+  findAll("time", copy).forEach((time) => time.replaceChildren());
   return copy.innerHTML;
 }
 let shownHtml = findFirst("[data-main]") && serializeMain(findFirst("[data-main]"));
@@ -252,26 +254,31 @@ addEventListener("pageshow", listen);
 
 // Search during typing: the results of the page that the form would open.
 
-const searchForm = findFirst("form[data-live]");
-if (searchForm) {
-  let timer = 0, controller = null;
-  const updateResults = async () => {
-    const query = new URLSearchParams([...new FormData(searchForm)].filter(([, value]) => value));
-    const url = `${searchForm.getAttribute("action")}?${query}`;
-    controller?.abort();
-    controller = new AbortController();
-    const page = await fetchPage(url, controller.signal).catch(() => null);
-    const next = page && findFirst("[data-results]", page);
-    if (!next) return;
-    shownHtml = serializeMain(findFirst("[data-main]", page));
-    findFirst("[data-results]").replaceChildren(...document.adoptNode(next).childNodes);
-    chosenEntry = null;
-    document.title = page.title;
-    history.replaceState(history.state, "", url);
-  };
-  searchForm.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(updateResults, 180); });
-  searchForm.addEventListener("submit", () => { clearTimeout(timer); controller?.abort(); });
+let resultsTimer = 0, resultsController = null;
+async function updateResults(form) {
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+  const url = `${form.getAttribute("action")}?${query}`;
+  resultsController?.abort();
+  resultsController = new AbortController();
+  const page = await fetchPage(url, resultsController.signal).catch(() => null);
+  const next = page && findFirst("[data-results]", page);
+  if (!next) return;
+  shownHtml = serializeMain(findFirst("[data-main]", page));
+  findFirst("[data-results]").replaceChildren(...document.adoptNode(next).childNodes);
+  chosenEntry = null;
+  document.title = page.title;
+  history.replaceState(history.state, "", url);
 }
+// The listeners are at the document, because an update of the page replaces the form.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("form[data-live]");
+  if (!form) return;
+  clearTimeout(resultsTimer);
+  resultsTimer = setTimeout(() => updateResults(form), 180);
+});
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("form[data-live]")) { clearTimeout(resultsTimer); resultsController?.abort(); }
+});
 
 for (const [selector, action] of [["[data-theme-switch]", switchTheme], ["[data-keys-switch]", showKeyHelp]]) {
   findAll(selector).forEach((button) => { button.hidden = false; button.addEventListener("click", action); });

@@ -14,7 +14,7 @@ from workspace.proposals.proposal import Proposal
 def read(setup: ProposalSetup, proposal: Proposal) -> Attention:
     proposals = setup.proposal_actions.list_all()
     current = setup.proposal_actions.find(proposal.id)
-    return get_inbox(setup.workspace).read(current, proposals)
+    return get_inbox(setup.workspace).read_all((current,), proposals)[proposal.id]
 
 
 def test_rule_of_the_target_governs_the_proposal(tmp_path: Path) -> None:

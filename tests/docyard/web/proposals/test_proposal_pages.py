@@ -1,14 +1,12 @@
-"""The pages of proposals: the list, the conversation, the changes, and the escaping of user text."""
+"""The pages of proposals: the conversation, the changes, and the escaping of user text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from docyard.web.proposals import conversation
-from docyard.web.proposals import list as proposal_list
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE
@@ -16,58 +14,6 @@ from workspace.proposals.proposal import Proposal
 
 PAGE_SIZE = 8
 HOSTILE_MARKUP = "<script>window.docyardPwned=1</script><img src=x onerror=alert(1)>\"'>"
-
-
-@pytest.fixture(scope="module")
-def pages_of_many_proposals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProposalPages]:
-    """Return the pages of a workspace with more proposals than fit on one page of the list."""
-    pages = create_pages(tmp_path_factory.mktemp("many"))
-    setup = pages.setup
-    for number in range(PAGE_SIZE + 2):
-        setup.open(f"Number {number}")
-    approved_proposal = setup.submit_proposal("Reviewed.")
-    setup.approve(approved_proposal)
-    setup.proposal_actions.comment(approved_proposal.id, AGENT_ACTOR, "A word.")
-    merged_proposal = setup.submit_proposal("Merged.", slug="install")
-    setup.proposal_actions.merge(merged_proposal.id, setup.person())
-    closed_proposal = setup.open("Given up")
-    setup.proposal_actions.close(closed_proposal.id, AGENT_ACTOR)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proposal_list, "PROPOSALS_PER_PAGE", PAGE_SIZE)
-        yield pages
-
-
-@loop_over(
-    ("query", "message", "count"),
-    [
-        ("", "Page 1 of 2", PAGE_SIZE),
-        ("?state=open&page=2", "Page 2 of 2", 3),
-        ("?state=draft", "Drafts 10", PAGE_SIZE),
-        ("?state=merged", "approved", 1),
-        ("?state=closed", "Given up", 1),
-        ("?state=nonsense&page=-3", "Page 1 of 2", PAGE_SIZE),
-        ("?page=99999999999", "Page 1 of 2", PAGE_SIZE),
-        ("?state=all&page=2", "Page 2 of 2", 5),
-    ],
-    ids=["open", "second-page", "draft", "merged", "closed", "nonsense", "huge-page", "all"],
-)
-def test_list_is_filtered_and_paged(
-    pages_of_many_proposals: ProposalPages, query: str, message: str, count: int
-) -> None:
-    html = pages_of_many_proposals.get(f"/proposals{query}")
-    if query != "?state=merged":
-        assert message in extract_text(html)
-    assert html.count('class="entry-title"') == count
-
-
-def test_list_entry_shows_state_comments_and_approvals(pages_of_many_proposals: ProposalPages) -> None:
-    text = extract_text(pages_of_many_proposals.get("/proposals"))
-    assert "Approved Ada via an agent" in text
-    assert "1 document 1 comment approved by Bea" in text
-
-
-def test_empty_list_has_a_message(tmp_path: Path) -> None:
-    assert "There is no proposal yet" in extract_text(create_pages(tmp_path).get("/proposals"))
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +93,19 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     assert "On notes.md Bea" in conversation_text
 
 
+@pytest.fixture
+def pages_with_proposal(tmp_path: Path) -> tuple[ProposalPages, Proposal]:
+    """Return the pages of a workspace with a submitted proposal."""
+    pages = create_pages(tmp_path)
+    return pages, pages.setup.submit_proposal("Queried.")
+
+
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md", "?view=rendered"])
-def test_any_query_of_changes_renders(pages_of_many_proposals: ProposalPages, query: str) -> None:
-    proposal = pages_of_many_proposals.setup.submit_proposal("Queried.")
-    pages_of_many_proposals.get_proposal_page(proposal, f"changes{query}")
+def test_any_query_of_changes_renders(
+    pages_with_proposal: tuple[ProposalPages, Proposal], query: str
+) -> None:
+    pages, proposal = pages_with_proposal
+    pages.get_proposal_page(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
