@@ -1,19 +1,28 @@
-"""The list of proposals: two lines for each; outside a terminal, one line of tab-separated cells."""
+"""The list of proposals: a few lines for each; outside a terminal, one line of tab-separated cells."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
 
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.environment import is_terminal
+from docyard.proposals.inbox import REASON_LABELS
+from docyard.proposals.list import ProposalEntry, ProposalFilter
+from docyard.proposals.state_filters import ALL_STATES, count_states
 from docyard.proposals.view import count_comments
 from docyard.terminal import console, styles
-from docyard.wording import format_author, format_count, format_moment, format_state, join_words
+from docyard.wording import format_age, format_author, format_count, format_state, join_words
+from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from workspace.proposals.attention import AttentionReason
+    from workspace.proposals.participants import Participant
     from workspace.proposals.proposal import Proposal
 
 STATE_STYLES = {
@@ -30,16 +39,6 @@ STATE_STYLES = {
 _INDENT = 10  # an id and two spaces
 
 
-def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return the proposals in a state; for `all` every proposal.
-
-    For `open`, return all except merged, closed and gone proposals.
-    """
-    if state == "open":
-        return [proposal for proposal in proposals if proposal.is_open]
-    return [proposal for proposal in proposals if state in ("all", proposal.state.value)]
-
-
 def proposal_to_data(proposal: Proposal) -> dict[str, Any]:
     """Return the fields of a proposal that the JSON output of all commands contains."""
     from tools.proposals.descriptions import summarize_proposal
@@ -52,30 +51,85 @@ def proposal_to_data(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def print_list(
-    listed_proposals: Sequence[Proposal],
-    matches: Sequence[Proposal],
-    proposals: Sequence[Proposal],
-    state: str,
-) -> None:
-    """Print the listed proposals, and the number of omitted proposals.
+def entry_to_data(entry: ProposalEntry, reasons: Sequence[AttentionReason] | None) -> dict[str, Any]:
+    """Return the fields of an entry. `reasons` are those why it needs the caller; None if unknown."""
+    attention = entry.attention
+    return {
+        **proposal_to_data(entry.proposal),
+        "documents": entry.path_count,
+        "open_comments": entry.open_comment_count,
+        "conflicts": attention.has_conflicts,
+        "required_approvals": {"given": attention.approvals.given, "needed": attention.approvals.needed},
+        "approved_by": [_name_person(person) for person in attention.approved_by],
+        "changes_requested_by": [_name_person(person) for person in attention.changes_requested_by],
+        "reviewers": [
+            {
+                "name": escape_invisible(reviewer.name),
+                "person": _name_person(reviewer.person) if reviewer.person is not None else None,
+                "sources": [source.value for source in reviewer.sources],
+                "decision": reviewer.decision.value if reviewer.decision is not None else None,
+                "awaited": reviewer.is_awaited,
+            }
+            for reviewer in attention.reviewers
+        ],
+        "mentioned": [_name_person(person) for person in entry.mentioned],
+        **({"needs_me": [reason.value for reason in reasons]} if reasons is not None else {}),
+    }
 
-    `matches` are all proposals in the state `state`, of which `listed_proposals` are the first. `proposals`
-    are the proposals in all states.
+
+def _name_person(person: Participant) -> str:
+    return escape_invisible(person.shown_name)
+
+
+class ListedProposals(NamedTuple):
+    """The entries to print, the number of all matches, and the proposals of the repository.
+
+    `reasons` are those why each proposal needs the caller, by the ids; None if they were not read.
+    `suggested_authors` are known authors if no proposal has the author of the filter.
     """
+
+    entries: Sequence[ProposalEntry]
+    total: int
+    proposals: Sequence[Proposal]
+    proposal_filter: ProposalFilter
+    reasons: Mapping[str, tuple[AttentionReason, ...]] | None = None
+    suggested_authors: Sequence[str] = ()
+
+    def find_reasons(self, entry: ProposalEntry) -> tuple[AttentionReason, ...] | None:
+        """Return the reasons why a proposal needs the caller; None if they were not read."""
+        return self.reasons.get(entry.proposal.id, ()) if self.reasons is not None else None
+
+    def to_data(self, commit: str | None) -> dict[str, Any]:
+        """Return the list as data for JSON."""
+        return {
+            "proposals": [entry_to_data(entry, self.find_reasons(entry)) for entry in self.entries],
+            "total": self.total,
+            "complete": len(self.entries) == self.total,
+            "commit": commit,
+        }
+
+
+def print_list(listed: ListedProposals) -> None:
+    """Print the entries, and on standard error the number of omitted proposals or the next step."""
+    now = datetime.now(UTC)
     if not is_terminal(sys.stdout):
-        console.print_table((), [_format_cells(proposal) for proposal in listed_proposals])
-    elif listed_proposals:
+        console.print_table((), [_format_cells(entry) for entry in listed.entries])
+    elif listed.entries:
         printer = PagePrinter()
-        for proposal in listed_proposals:
-            _print_entry(printer, proposal)
-    _print_omissions(len(listed_proposals), len(matches), proposals, state)
+        for entry in listed.entries:
+            _print_entry(printer, entry, listed.find_reasons(entry), now)
+    if len(listed.entries) < listed.total:
+        click.echo(
+            f"Listed {len(listed.entries):,} of {listed.total:,} proposals; --limit 0 lists all.", err=True
+        )
+    elif not listed.entries:
+        click.echo(_explain_empty_list(listed), err=True)
 
 
-def _format_cells(proposal: Proposal) -> tuple[str, ...]:
+def _format_cells(entry: ProposalEntry) -> tuple[str, ...]:
     from tools.proposals.descriptions import format_time
 
-    content = proposal.content
+    proposal, content = entry.proposal, entry.proposal.content
     return (
         proposal.id,
         proposal.state.value,
@@ -83,42 +137,93 @@ def _format_cells(proposal: Proposal) -> tuple[str, ...]:
         format_author(content.author),
         content.title,
         content.branch,
+        f"{entry.attention.approvals.given}/{entry.attention.approvals.needed}",
+        _CONFLICT_CELLS[entry.attention.has_conflicts],
+        str(entry.open_comment_count),
+        "; ".join(group.text for group in entry.people),
     )
 
 
-def _print_entry(printer: PagePrinter, proposal: Proposal) -> None:
+_CONFLICT_CELLS = {True: "conflicts", False: "clean", None: "unknown"}
+
+
+def _print_entry(
+    printer: PagePrinter, entry: ProposalEntry, reasons: Sequence[AttentionReason] | None, now: datetime
+) -> None:
+    proposal, content = entry.proposal, entry.proposal.content
     printer.print_line(
-        StyledText(proposal.id, styles.ID),
-        "  ",
-        StyledText(proposal.content.title, styles.TITLE),
-        hang=_INDENT,
+        StyledText(proposal.id, styles.ID), "  ", StyledText(content.title, styles.TITLE), hang=_INDENT
     )
-    content, comments = proposal.content, count_comments(proposal)
-    comment_text = f", {format_count(comments, 'comment')}" if comments else ""
     printer.print_line(
         StyledText(format_state(proposal.state.value), STATE_STYLES[proposal.state.value]),
-        f" · {format_author(content.author)}, {format_moment(content.updated_at)}{comment_text}",
+        f" · {entry.author}, {_format_ages(entry, now)}",
         indent=_INDENT,
     )
+    comments = entry.open_comment_count
+    facts = [
+        StyledText(f"conflicts with {content.target}", styles.FAILED)
+        if entry.attention.has_conflicts
+        else "",
+        entry.approval_text,
+        format_count(entry.path_count, "document") if entry.path_count else "",
+        format_count(comments, "open comment") if comments else "",
+    ]
+    _print_joined(printer, [fact for fact in facts if fact])
+    _print_joined(printer, [StyledText(group.text, _GROUP_STYLES[group.kind]) for group in entry.people])
+    _print_joined(printer, [StyledText(REASON_LABELS[reason], styles.MATCH) for reason in reasons or ()])
 
 
-def _print_omissions(listed_count: int, match_count: int, proposals: Sequence[Proposal], state: str) -> None:
-    """Print on standard error the number of omitted proposals, and the option that lists them."""
-    import click
+_GROUP_STYLES = {"good": styles.PASSED, "warn": styles.WARNING, "": ""}
 
-    if listed_count < match_count:
-        click.echo(f"Listed {listed_count:,} of {match_count:,} proposals; --limit 0 lists all.", err=True)
-    if listed_count:
-        return
+
+def _print_joined(printer: PagePrinter, parts: Sequence[StyledText | str]) -> None:
+    """Print parts on a line, with dots between them; nothing without parts."""
+    if parts:
+        separated = [text for part in parts for text in (" · ", part)][1:]
+        printer.print_line(*separated, indent=_INDENT)
+
+
+def _format_ages(entry: ProposalEntry, now: datetime) -> str:
+    content = entry.proposal.content
+    ages = [f"opened {format_age(content.opened_at, now)}"]
+    if entry.is_updated_later(now):
+        ages.append(f"updated {format_age(content.updated_at, now)}")
+    return ", ".join(ages)
+
+
+def _explain_empty_list(listed: ListedProposals) -> str:
+    """Return the reason why no proposal is listed, and the next command."""
+    proposals, proposal_filter = listed.proposals, listed.proposal_filter
     if not proposals:
-        click.echo(
-            'There is no proposal yet: `docyard proposals create "TITLE"` creates a proposal.', err=True
+        return 'There is no proposal yet: `docyard proposals create "TITLE"` creates a proposal.'
+    state = proposal_filter.state
+    if proposal_filter.has_only_state:
+        states = [proposal.state.value for proposal in proposals]
+        counts = join_words(
+            f"{states.count(name):,} {format_state(name)}" for name in STATE_STYLES if name in states
         )
-        return
-    states = [proposal.state.value for proposal in proposals]
-    counts = join_words(
-        f"{states.count(name):,} {format_state(name)}" for name in STATE_STYLES if name in states
+        return f"No proposal is {format_state(state)}; in other states: {counts}. --state all lists these."
+    if proposal_filter == ProposalFilter(state, needed=proposal_filter.needed):
+        return "No proposal needs you."
+    if listed.suggested_authors:
+        return (
+            f"No proposal is by '{escape_invisible(proposal_filter.author[:50])}'; "
+            f"authors: {escape_invisible(', '.join(listed.suggested_authors))}."
+        )
+    options = join_words(
+        option
+        for option, value in {
+            "--needs-me": proposal_filter.needed is not None,
+            "--author": proposal_filter.author,
+            "--path": proposal_filter.path,
+            "--search": proposal_filter.search,
+        }.items()
+        if value
     )
-    click.echo(
-        f"No proposal is {format_state(state)}; in other states: {counts}. --state all lists these.", err=True
+    count = count_states(proposals)[state]
+    if state == ALL_STATES:
+        return f"No proposal matches {options}; without a filter: {count:,}."
+    return (
+        f"No proposal in the state {format_state(state)} matches {options}; without a filter: {count:,}. "
+        "--state all searches in all states."
     )

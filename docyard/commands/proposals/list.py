@@ -7,50 +7,87 @@ from pathlib import Path
 import click
 
 from docyard.commands import options
+from docyard.commands.proposals import parameters
 from docyard.open_workspace import open_workspace
+from docyard.proposals.state_filters import OPEN_STATES, STATE_FILTERS
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
-_STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "all")
-
 
 @click.command(name="list")
+@click.option("--needs-me", is_flag=True, help="List only the proposals that need you, with the reasons.")
 @click.option(
     "--state",
-    type=click.Choice(_STATES),
-    default="open",
+    type=click.Choice(STATE_FILTERS),
+    default=OPEN_STATES,
     show_default=True,
     help="The state to list; open selects all proposals except merged, closed and gone.",
 )
+@click.option(
+    "--author", metavar="NAME", default="", help="List only those of this author: a name, handle or address."
+)
+@click.option(
+    "--path", metavar="GLOB", default="", help="List only those that change this folder or document."
+)
+@click.option(
+    "--search",
+    metavar="WORDS",
+    default="",
+    help="List only those with these words in title, text or comments.",
+)
 @options.limit("proposals", 20)
-@options.repository
-@options.branch
-@options.as_json
-def command(state: str, limit: int, repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """List proposals, newest first: id, state, author, title.
+@parameters.actor_options
+def command(
+    needs_me: bool,
+    state: str,
+    author: str,
+    path: str,
+    search: str,
+    limit: int,
+    token_file: Path | None,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
+) -> int:
+    """List proposals, newest first: id, title, state, author, age, approvals, conflicts, comments, reviewers.
 
-    The state gone means that the branch was deleted without a merge. Dates are in UTC.
+    A proposal needs you if it waits for your review, mentions you, or is your own and has a change request
+    or a conflict. You are the owner of the token, or else the user of Git's settings. The state gone means
+    that the branch was deleted without a merge.
 
     \b
     Example:
-        docyard proposals list
+        docyard proposals list --needs-me
+        docyard proposals list --path guides --author ana
         docyard proposals list --state all --limit 0 --json
     """
-    from docyard.cli.proposals.list import print_list, proposal_to_data, select_by_state
+    from docyard.cli.proposals.list import ListedProposals, print_list
+    from docyard.proposals.inbox import get_inbox
+    from docyard.proposals.list import (
+        ProposalFilter,
+        build_entries,
+        normalize_path,
+        select_proposals,
+        suggest_authors,
+    )
+    from docyard.terminal.credentials import identify_person
 
     workspace = open_workspace(repo, branch)
     proposals = workspace.proposal_actions().list_all()
-    matches = select_by_state(proposals, state)
-    listed_proposals = matches[: limit or None]
+    path = normalize_path(path)
+    reasons = None
+    with console.show_progress("Reading proposals"):
+        if needs_me:
+            inbox = get_inbox(workspace)
+            person = inbox.identify(identify_person(workspace, token_file, prompt=False))
+            reasons = inbox.find_needed(proposals, person).reasons
+        proposal_filter = ProposalFilter(state, author.strip(), path, search, reasons)
+        matches = select_proposals(workspace, proposals, proposal_filter)
+        entries = build_entries(workspace, matches[: limit or None], proposals)
+    authors = suggest_authors(workspace, proposals, proposal_filter) if not matches else ()
+    listed = ListedProposals(entries, len(matches), proposals, proposal_filter, reasons, authors)
     if as_json:
-        console.print_json(
-            {
-                "proposals": [proposal_to_data(proposal) for proposal in listed_proposals],
-                "total": len(matches),
-                "complete": len(listed_proposals) == len(matches),
-                "commit": workspace.tip(),
-            }
-        )
+        console.print_json(listed.to_data(workspace.tip()))
     else:
-        print_list(listed_proposals, matches, proposals, state)
+        print_list(listed)
     return Exit.DONE

@@ -265,6 +265,56 @@ def test_list_reports_omitted_proposals_and_other_states(
     assert run_json("list", "--state", "all")["total"] == 3
 
 
+def test_list_filters_by_needs_author_path_and_words(
+    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
+) -> None:
+    (repo / "docyard.toml").write_text(POLICY_SETTINGS)
+    (repo / "CODEOWNERS").write_text("*.md @docs-team\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rules")
+    draft_id = run_json("create", "Another proposal")["proposal"]
+    run_command("submit", proposal_id)
+    run_command("comment", proposal_id, "-m", "Look at this, @ben.")
+
+    def list_ids(*options: str) -> list[str]:
+        return [line.split("\t")[0] for line in run_command("list", *options).splitlines()]
+
+    assert list_ids("--needs-me", "--token-file", str(ben_token_file)) == [proposal_id]
+    assert list_ids("--search", "ANOTHER") == [draft_id]
+    assert list_ids("--path", "new.md") == [proposal_id]
+    assert list_ids("--path", ".", "--author", "ann") == [draft_id, proposal_id]
+    assert run_command("list", "--needs-me") == "No proposal needs you.\n"
+    [entry] = run_json("list", "--needs-me", "--token-file", str(ben_token_file))["proposals"]
+    assert entry["needs_me"] == ["review", "mentioned"]
+    assert entry["required_approvals"] == {"given": 0, "needed": 1}
+    assert (entry["conflicts"], entry["open_comments"], entry["documents"]) == (False, 1, 3)
+    assert [(reviewer["name"], reviewer["person"]) for reviewer in entry["reviewers"]] == [
+        ("@ben", "Ben"),
+        ("@docs-team", None),
+    ]
+    assert entry["reviewers"][0] | {"name": "", "person": ""} == {
+        "name": "",
+        "person": "",
+        "sources": ["rule"],
+        "decision": None,
+        "awaited": True,
+    }
+    assert entry["mentioned"] == ["Ben"]
+    assert "needs_me" not in run_json("list")["proposals"][0]
+    cells = run_command("list", "--search", "backoff").splitlines()[0].split("\t")
+    assert cells[6:] == ["0/1", "clean", "1", "waits for Ben and @docs-team; mentions Ben"]
+
+
+def test_list_without_a_match_states_the_next_step(proposal_id: str, run_command: RunCommand) -> None:
+    assert run_command("list", "--path", "specs", "--search", "x") == (
+        "No proposal in the state open matches --path and --search; without a filter: 1. "
+        "--state all searches in all states.\n"
+    )
+    assert "No proposal is by 'eve'; authors: Ann Author." in run_command("list", "--author", "eve")
+    assert "'changes_requested', 'approved', 'merged'" in run_command("list", "--state", "merging", code=2)
+    assert "fix: Use a document, a folder or a glob" in run_command("list", "--path", "/guides", code=3)
+
+
 def test_title_and_description_are_edited_within_limits(
     repo: Path, tmp_path: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:

@@ -11,7 +11,7 @@ from docyard.wording import format_count, join_words
 from tests.docyard.commands.conftest import ANSI_SEQUENCE, RunInTerminal
 from tests.docyard.conftest import Git
 from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, IdentitySource
+from workspace.proposals.events import Author, IdentitySource, ReviewDecision
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
@@ -53,6 +53,23 @@ def test_no_line_is_wider_than_the_terminal(
         assert max(map(cell_len, lines)) <= columns
         assert "to its end" in " ".join(output.split())
         assert "עברית" in output
+
+
+def test_list_entry_fits_eighty_columns(
+    run_in_terminal: RunInTerminal, repo: Path, git: Git, proposal_id: str
+) -> None:
+    workspace = Workspace.open(repo, durable=False)
+    actor = Actor(Author("Bea", "bea@example.com", IdentitySource.GIT), "test", "test")
+    workspace.proposal_actions().review(proposal_id, actor, ReviewDecision.REQUEST_CHANGES, "Say why.")
+    workspace.proposal_actions().comment(proposal_id, actor, "See this, @ann and @bea.")
+    (repo / "guide.md").write_text("# Guide\n")
+    git("commit", "--quiet", "--all", "--message", "Conflict")
+    output = run_in_terminal("proposals", "list", columns=80)
+    assert [" ".join(line.split()) for line in output.splitlines() if "·" in line] == [
+        "changes requested · Ann ]0;x, opened just now",
+        "conflicts with main · 2 documents · 1 open comment",
+        "changes requested by Bea · mentions Ann ]0;x",
+    ]
 
 
 def test_control_characters_are_escaped(run_in_terminal: RunInTerminal, proposal_id: str) -> None:
