@@ -453,9 +453,9 @@ def _read_http_settings(context: click.Context, page_url: str | None) -> HttpSet
 def _read_server_settings(file: Path, settings: HttpSettings) -> tuple[HttpSettings, ServerSettings]:
     """Return the settings in a file, and the HTTP settings with the URL in it, if no other is given.
 
-    Raises InvalidServerFile, click.UsageError, IncompleteIdentity.
+    Raises InvalidServerFile, click.UsageError, IncompleteIdentity, InvalidHttpSection.
     """
-    from docyard.http.configuration import build_log_options
+    from docyard.http.configuration import build_log_options, check_notify_section
     from docyard.identity.identity import check_identity
     from docyard.settings.file import read_server_file
     from docyard.telemetry.logs import configure_logs
@@ -469,6 +469,7 @@ def _read_server_settings(file: Path, settings: HttpSettings) -> tuple[HttpSetti
     settings = settings._replace(page_url=settings.page_url or _read_page_url(http.page_url, "http.page_url"))
     # Only the presence of a URL is checked here, so its port may still be 0.
     check_identity(section, settings.build_page_url(settings.address.port))
+    check_notify_section(server_settings.notify, settings.build_page_url(settings.address.port))
     configure_logs(build_log_options(server_settings.telemetry))
     return settings, server_settings
 

@@ -44,6 +44,11 @@ class Database:
         return self._engine.dialect.name == "sqlite"
 
     @property
+    def exists(self) -> bool:
+        """Return False for SQLite without a file, which the first connection creates."""
+        return not self.is_sqlite or Path(self._engine.url.database or "").exists()
+
+    @property
     def description(self) -> str:
         """The URL without its password, for messages to the operator."""
         return self._engine.url.render_as_string(hide_password=True)

@@ -288,6 +288,44 @@ PROBLEM_REPORTS = Table(
     Index("problem_reports_organization_idx", "organization_id", "created_at"),
 )
 
+NOTIFIED_EVENTS = Table(
+    "notified_events",
+    METADATA,
+    Column("namespace_id", Text, primary_key=True),
+    # That of the activity; `start` for the moment at which the server began to notify.
+    Column("event_id", Text, primary_key=True),
+    _organization_column(),
+    # The later of the time of the event, and the time at which the server found it.
+    Column("time", BigInteger, nullable=False),
+    _owned_by_namespace(),
+)
+
+NOTIFICATIONS = Table(
+    "notifications",
+    METADATA,
+    _id_column("ntf", LONG_ID_CHARACTERS),
+    _organization_column(),
+    Column("namespace_id", Text, nullable=False),
+    Column("event_id", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    # The name of a person in the operator's settings; empty for the webhook.
+    Column("recipient", Text, nullable=False),
+    # The facts that are sent, as JSON. Addresses and secrets are those of the settings at the delivery.
+    Column("content", Text, nullable=False),
+    Column("state", Text, nullable=False, default="waiting"),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("next_attempt_at", BigInteger, nullable=False),
+    # The reason of the last failed attempt.
+    Column("reason", Text, nullable=False, default=""),
+    Column("ended_at", BigInteger),
+    _time_column(),
+    UniqueConstraint("namespace_id", "event_id", "channel", "recipient"),
+    CheckConstraint("channel IN ('webhook', 'email')", name="channel"),
+    CheckConstraint("state IN ('waiting', 'delivered', 'failed')", name="state"),
+    _owned_by_namespace(),
+    Index("notifications_state_idx", "namespace_id", "state", "next_attempt_at"),
+)
+
 OPT_OUTS = Table(
     "record_opt_outs",
     METADATA,

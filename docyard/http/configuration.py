@@ -14,7 +14,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.settings.file import Configuration
-    from docyard.settings.settings import HttpSection, TelemetrySection
+    from docyard.settings.settings import HttpSection, NotifySection, TelemetrySection
     from docyard.telemetry.logs import LogOptions
 
 _SETTINGS_BY_OPTION = {"--http": "listen", "--allow-host": "allow_hosts", "--page-url": "page_url"}
@@ -63,6 +63,12 @@ def build_log_options(section: TelemetrySection) -> LogOptions:
     )
 
 
+def check_notify_section(section: NotifySection, page_url: str | None) -> None:
+    """Raise InvalidHttpSection if notifications would have no URLs. `page_url` is that of the pages."""
+    if section.is_enabled and page_url is None:
+        raise InvalidHttpSection("page_url", "must be set, because notifications have URLs of pages")
+
+
 def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
     """Yield the mistakes that only the parts of a server find: addresses, the database, and folders."""
     settings = configuration.settings
@@ -73,8 +79,13 @@ def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
     else:
         from docyard.identity.identity import IncompleteIdentity, check_identity
 
+        page_url = http_settings.build_page_url(http_settings.address.port)
         try:
-            check_identity(settings.identity, http_settings.build_page_url(http_settings.address.port))
+            check_notify_section(settings.notify, page_url)
+        except InvalidHttpSection as error:
+            yield _build_mistake(configuration, ("http", error.setting), error.message, error.fix)
+        try:
+            check_identity(settings.identity, page_url)
         except IncompleteIdentity as error:
             line = find_setting_line(configuration.text, ("identity",))
             yield Mistake(line, "identity", error.message, error.fix)

@@ -1,4 +1,4 @@
-"""A server of one repository with a configuration file: its limits, records, metrics and pages of records."""
+"""A server of one repository with a configuration file: its limits, records, metrics and notifications."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 from docyard.caller import is_operator
 from docyard.database.database import open_database
 from docyard.http.monitoring import Monitoring
+from docyard.notifications.channels import build_senders
+from docyard.notifications.events import EventReader
+from docyard.notifications.notifier import Notifier
+from docyard.notifications.queue import NotificationQueue, QueueOwner
 from docyard.records.summary import read_daily_searches
 from docyard.sources.default_organization import DefaultOrganization
 from docyard.web.records.proposals import build_document_proposer
 from docyard.web.records.records import RecordsAccess
 from docyard.web.records.routes import build_records_routes
+from docyard.web.urls import PageUrls
 from index.sources.settings import SourceSettings, SourcesFile
 
 if TYPE_CHECKING:
@@ -43,18 +48,24 @@ class ConfiguredRepository:
 
     def __init__(self, settings: ServerSettings, folder: Path, repository: Path) -> None:
         self.settings = settings
-        name = build_namespace_name(repository)
+        self._name = name = build_namespace_name(repository)
         content = SourcesFile(sources={name: SourceSettings(repo=str(repository.absolute()))})
         self._database = open_database(settings.database.url, folder)
         self._organization = DefaultOrganization(self._database, folder, lambda: content)
         self._monitoring = Monitoring(settings, self._database, self._organization.get_target)
+        self._notifier: Notifier | None = None
 
-    def start(self) -> None:
-        """Start to record."""
+    def start(self, site: Site | None) -> None:
+        """Start to record, and to notify of the proposals that the pages show."""
         self._monitoring.start()
+        if self.settings.notify.is_enabled and site is not None:
+            self._notifier = self._build_notifier(site)
+            self._notifier.start()
 
     def close(self) -> None:
-        """Record the calls that wait, and close the database."""
+        """Record the calls that wait, end the running delivery, and close the database."""
+        if self._notifier is not None:
+            self._notifier.close()
         self._monitoring.close()
         self._database.close()
 
@@ -93,6 +104,21 @@ class ConfiguredRepository:
             (("Library", "/"), ("Tasks", "/tasks"), ("Proposals", "/proposals"), ("Records", "/records")),
         )
         return build_records_routes(access)
+
+    def _build_notifier(self, site: Site) -> Notifier:
+        section, workspace = self.settings.notify, site.index().workspace
+        return Notifier(
+            workspace,
+            section,
+            EventReader(workspace, self._name, PageUrls().proposal),
+            NotificationQueue(self._database, self._get_queue_owner),
+            build_senders(section, site.page_url or ""),
+            lambda: site.list_proposals(workspace, site.versions.get_current(workspace)),
+        )
+
+    def _get_queue_owner(self) -> QueueOwner:
+        target = self._organization.get_target()
+        return QueueOwner(target.organization_id, target.namespace_ids[self._name])
 
     def _list_organization_ids(self, caller: Caller) -> Collection[str]:
         return [self._organization.get_target().organization_id] if is_operator(caller) else []

@@ -524,7 +524,7 @@ def start_server(
             identity = build_identity(section, page_url, tokens)
             operations = configured.build_operations(_describe_parts(service))
             routes.extend(configured.build_routes(site))
-            configured.start()
+            configured.start(site)
 
         def observe(dispatcher: Dispatcher) -> CallObserver | None:
             return service.observer if configured is None else configured.observe(dispatcher)

@@ -23,6 +23,7 @@ from docyard.settings.settings import (
     HttpSection,
     IdentitySection,
     LimitsSection,
+    NotifySection,
     OperatorSection,
     RecordsSection,
     TelemetrySection,
@@ -75,6 +76,7 @@ class ServerSettings(BaseSettings):
     records: RecordsSection = RecordsSection()
     limits: LimitsSection = LimitsSection()
     telemetry: TelemetrySection = TelemetrySection()
+    notify: NotifySection = NotifySection()
 
     @classmethod
     def settings_customise_sources(

@@ -39,6 +39,16 @@
     metrics = true
     log_format = "json"
 
+    [notify]                                  for a server of one repository
+    webhook_url = "https://hooks.example.org/docyard"
+    smtp_host = "smtp.example.org"
+    smtp_from = "docyard@example.org"
+    reminder_days = 3
+
+    [[notify.people]]
+    person = "ana"                            the name of their token, or their address in Git
+    email = "ana@example.org"
+
 Paths are relative to the folder of the file. The variable `DOCYARD_SERVER__DATABASE__URL` overrides the
 setting `url` of [database], and so on. Secrets are set by variables only.
 """
@@ -46,7 +56,9 @@ setting `url` of [database], and so on. Secrets are set by variables only.
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, get_args
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -222,3 +234,144 @@ class TelemetrySection(Section):
     """The format of the log on standard error."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """The least severe messages that are logged."""
+
+
+_MIN_SIGNING_SECRET_CHARACTERS = 16
+_MAX_SIGNING_SECRETS = 2
+_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
+
+
+def _check_email_address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("must be an e-mail address of ASCII characters without a name")
+    return text
+
+
+def _check_host(text: str) -> str:
+    if not _HOST_NAME.fullmatch(text):
+        try:
+            ipaddress.ip_address(text)
+        except ValueError:
+            raise ValueError("must be the name of a host, or its address, of ASCII characters") from None
+    return text
+
+
+def _check_webhook_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        _check_host(parts.hostname or "")
+        is_valid = parts.port != 0 and parts.scheme in ("http", "https") and re.fullmatch("[!-~]+", text)
+    except ValueError:
+        is_valid = None
+    if not is_valid:
+        raise ValueError("must be a URL of ASCII characters that begins with https://")
+    if "@" in parts.netloc or parts.fragment:
+        raise ValueError("must have no user, no password and no fragment")
+    return text
+
+
+EmailAddress = Annotated[Text, AfterValidator(_check_email_address)]
+Host = Annotated[Text, AfterValidator(_check_host)]
+WebhookUrl = Annotated[Text, AfterValidator(_check_webhook_url)]
+Days = Annotated[int, Field(ge=1, le=365)]
+IntervalDays = Annotated[int, Field(ge=1, le=30)]
+EventName = Literal[
+    "submitted", "commented", "mentioned", "approved", "changes_requested", "merged", "reminder"
+]
+
+
+class NotifiedPerson(Section):
+    """A person who gets e-mail: their name in the repository, and the address to send to."""
+
+    person: Text = Field(examples=["ana"])
+    """The name of the person's token in the repository, or their e-mail address in its commits."""
+    email: EmailAddress = Field(examples=["ana@example.org"])
+    """The address to which notifications are sent."""
+
+
+class NotifySection(Section):
+    """Notifications of the proposals of a repository: a webhook, and e-mail. Only the operator sets them."""
+
+    webhook_url: WebhookUrl | None = Field(default=None, examples=["https://hooks.example.org/docyard"])
+    """The URL that receives each event as JSON. `http://` only to a host in `private_hosts`."""
+    webhook_secret: SecretStr | None = None
+    """The key of the signatures: at least 16 characters. While it changes: new, comma, old."""
+    private_hosts: tuple[Host, ...] = Field(default=(), examples=[("hooks.internal",)])
+    """The hosts of `webhook_url` that may have a private address, or no HTTPS."""
+    events: tuple[EventName, ...] = Field(
+        default=get_args(EventName), examples=[("submitted", "changes_requested", "reminder")]
+    )
+    """The events of which people and the webhook are notified."""
+    smtp_host: Host | None = Field(default=None, examples=["smtp.example.org"])
+    """The server that sends e-mail."""
+    smtp_port: Annotated[int, Field(ge=1, le=65_535)] = 587
+    """The port of this server: usually 587 with `starttls`, 465 with `tls`."""
+    smtp_security: Literal["starttls", "tls", "none"] = "starttls"
+    """How the connection is encrypted. With `none`, no password is sent."""
+    smtp_user: Text | None = Field(default=None, examples=["docyard"])
+    """The user at this server. Without it, nobody signs in."""
+    smtp_password: SecretStr | None = None
+    """The password of this user."""
+    smtp_from: EmailAddress | None = Field(default=None, examples=["docyard@example.org"])
+    """The sender of e-mail."""
+    reminder_days: Days | None = Field(default=None, examples=[3])
+    """The days after which people are reminded of a review that waits for them. Not set: never."""
+    reminder_interval_days: IntervalDays = 7
+    """The days between two reminders of a review."""
+    people: tuple[NotifiedPerson, ...] = ()
+    """The people who get e-mail. Others get none."""
+
+    @property
+    def signing_secrets(self) -> tuple[str, ...]:
+        """The keys of signatures, the newest first."""
+        secrets = read_secret_value(self.webhook_secret).split(",")
+        return tuple(stripped for secret in secrets if (stripped := secret.strip()))
+
+    @property
+    def is_enabled(self) -> bool:
+        """True if anything is sent."""
+        return self.webhook_url is not None or self.smtp_host is not None
+
+    def is_private_host(self, host: str) -> bool:
+        """Return True if a host may have a private address, or no HTTPS."""
+        return host.lower() in (name.lower() for name in self.private_hosts)
+
+    @model_validator(mode="after")
+    def _check_webhook(self) -> NotifySection:
+        secrets = self.signing_secrets
+        if (self.webhook_url is None) != (not secrets):
+            raise ValueError("must have webhook_url and webhook_secret together: each webhook is signed")
+        if len(secrets) > _MAX_SIGNING_SECRETS or any(
+            len(secret) < _MIN_SIGNING_SECRET_CHARACTERS for secret in secrets
+        ):
+            raise ValueError(
+                f"must have a webhook_secret of at least {_MIN_SIGNING_SECRET_CHARACTERS} characters, or two "
+                "with a comma between them"
+            )
+        if self.webhook_url is None:
+            return self
+        url = urlsplit(self.webhook_url)
+        if url.scheme != "https" and not self.is_private_host(url.hostname or ""):
+            raise ValueError("must have a webhook_url with https://, unless its host is in private_hosts")
+        return self
+
+    @model_validator(mode="after")
+    def _check_email(self) -> NotifySection:
+        if self.smtp_host is not None and self.smtp_from is None:
+            raise ValueError("must have smtp_from, the sender, with smtp_host")
+        if self.people and self.smtp_host is None:
+            raise ValueError("must have smtp_host with people")
+        if (self.smtp_user is None) != (not read_secret_value(self.smtp_password)):
+            raise ValueError("must have smtp_user and smtp_password together")
+        if self.smtp_user is not None and self.smtp_security == "none":
+            raise ValueError('must not have smtp_security = "none" with a password: anyone could read it')
+        names = [person.person.casefold() for person in self.people]
+        if len(set(names)) < len(names):
+            raise ValueError("must name each person once in people")
+        return self
+
+
+def read_secret_value(secret: SecretStr | None) -> str:
+    """Return a secret; empty if it is not set."""
+    return "" if secret is None else secret.get_secret_value()

@@ -53,10 +53,13 @@ BOUNDARY_MODULES = {
     "sqlalchemy": (
         "docyard/database/",
         "docyard/identity/",
+        "docyard/notifications/",
         "docyard/organizations/",
         "docyard/records/",
         "docyard/sessions/",
     ),
+    "smtplib": ("docyard/notifications/mail.py",),
+    "http.client": ("docyard/notifications/webhook.py",),
     "subprocess": ("docyard/",),
     "os.environ": ("docyard/environment.py",),
     "os.environb": ("docyard/environment.py",),

@@ -1,7 +1,8 @@
 """`docyard config`: a group that imports the module of a command on demand.
 
-check.py   `docyard config check`: the mistakes of a configuration
-show.py    `docyard config show`: each setting, its value, and where it comes from
+check.py    `docyard config check`: the mistakes of a configuration
+notify.py   `docyard config notify`: how people are notified, and a test of the delivery
+show.py     `docyard config show`: each setting, its value, and where it comes from
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from docyard.cli.main import LazyGroup
 COMMANDS = {
     "show": "Show each setting, its value, and where it comes from.",
     "check": "Check a configuration, and list its mistakes.",
+    "notify": "Show how people are notified, and test the delivery.",
 }
 """The commands in the order of the help, each with its short help; this package has a module for each."""
 

@@ -8,13 +8,21 @@ import time
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from docyard.database.database import Database, open_database
 from docyard.database.errors import DatabaseUnavailable, InvalidDatabaseURL
-from docyard.database.schema import SchemaMismatch, check_schema, read_schema_state, upgrade_schema
+from docyard.database.schema import (
+    CONNECTION_ATTRIBUTE,
+    SchemaMismatch,
+    _build_config,
+    check_schema,
+    read_schema_state,
+    upgrade_schema,
+)
 from docyard.database.tables import METADATA
 from tests.databases import *  # noqa: F403
 from tests.postgres_server import PostgresServer
@@ -47,6 +55,23 @@ def test_older_schema_is_refused_with_the_command(
     assert "0000" in raised.value.message
     with pytest.raises(SchemaMismatch):
         upgrade_schema(database)
+
+
+def test_upgrade_of_the_first_version_keeps_its_rows(database_url: str, tmp_path: Path) -> None:
+    database = open_database(database_url, tmp_path)
+    with database.begin() as connection:
+        config = _build_config()
+        config.attributes[CONNECTION_ATTRIBUTE] = connection
+        command.upgrade(config, "0001")
+        connection.execute(text("INSERT INTO organizations VALUES ('org_1', 'acme', '', 0)"))
+    with pytest.raises(SchemaMismatch, match="0001"):
+        check_schema(database)
+    assert upgrade_schema(database).current == "0001"
+    check_schema(database)
+    with database.connect() as connection:
+        assert connection.execute(text("SELECT slug FROM organizations")).scalar() == "acme"
+        assert connection.execute(text("SELECT count(*) FROM notifications")).scalar() == 0
+    database.close()
 
 
 def test_two_processes_that_start_create_the_tables_once(database_url: str, tmp_path: Path) -> None:
