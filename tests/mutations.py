@@ -905,6 +905,13 @@ MUTATIONS = (
         ("tests/docyard/commands/config/test_notify.py",),
     ),
     Mutation(
+        "queued notifications are erased",
+        "docyard/records/erasure.py",
+        "connection.execute(delete(NOTIFICATIONS).where(_match_notifications(text))).rowcount",
+        "0",
+        ("tests/docyard/records/test_erasure.py",),
+    ),
+    Mutation(
         "secrets in the file of settings are refused",
         "docyard/settings/file.py",
         "if field.is_secret or (isinstance(value, str) and mask_password(value) != value):",

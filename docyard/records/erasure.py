@@ -1,4 +1,4 @@
-"""The removal of a text, or of a person, from the records, the counts and the reports of readers."""
+"""The removal of a text, or of a person, from the records, the counts, the reports and the notifications."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Text, cast, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Text, cast, delete, false, func, or_, select
 
 from docyard.database.database import Database
 from docyard.database.tables import (
     AUDIT_LOG,
+    NOTIFICATIONS,
     PROBLEM_REPORTS,
     SEARCH_QUERIES,
     SESSIONS,
@@ -20,6 +21,8 @@ from docyard.database.tables import (
 from docyard.records.questions import clean_question, hash_question, load_hash_key, normalize_question
 from docyard.records.retention import BATCH_ROWS, delete_searches, lock_for_writing
 
+_TOKEN_PREFIX = "token:"  # of the key of a person of a repository
+
 
 class ErasedRecords(NamedTuple):
     """The numbers of rows that were, or would be, removed. `audit_entries` name a person, and stay."""
@@ -28,6 +31,7 @@ class ErasedRecords(NamedTuple):
     calls: int
     reports: int
     audit_entries: int = 0
+    notifications: int = 0
 
 
 def count_text(database: Database, text: str) -> ErasedRecords:
@@ -37,19 +41,21 @@ def count_text(database: Database, text: str) -> ErasedRecords:
             _count(connection, SEARCH_QUERIES, _match_searches(text)),
             0,
             _count(connection, PROBLEM_REPORTS, _match_reports(text)),
+            notifications=_count(connection, NOTIFICATIONS, _match_notifications(text)),
         )
 
 
 def erase_text(database: Database, text: str) -> ErasedRecords:
-    """Remove searches and reports that contain a text, in any case. Raises DatabaseUnavailable.
+    """Remove searches, reports and notifications with a text, in any case. Raises DatabaseUnavailable.
 
     In mode `hash` only a question that is the whole text can be found.
     """
     searches = _delete_searches(database, _match_searches(text))
     with database.begin() as connection:
         reports = connection.execute(delete(PROBLEM_REPORTS).where(_match_reports(text))).rowcount
+        notifications = connection.execute(delete(NOTIFICATIONS).where(_match_notifications(text))).rowcount
     _clean_file(database)
-    return ErasedRecords(searches, 0, reports)
+    return ErasedRecords(searches, 0, reports, notifications=notifications)
 
 
 def count_person(database: Database, key: str) -> ErasedRecords:
@@ -60,13 +66,15 @@ def count_person(database: Database, key: str) -> ErasedRecords:
             for table in (SEARCH_QUERIES, TOOL_CALLS, PROBLEM_REPORTS)
         )
         audit_entries = _count(connection, AUDIT_LOG, AUDIT_LOG.c.principal == key)
-    return ErasedRecords(searches, calls, reports, audit_entries)
+        notifications = _count(connection, NOTIFICATIONS, _match_recipient(key))
+    return ErasedRecords(searches, calls, reports, audit_entries, notifications)
 
 
 def erase_person(database: Database, key: str) -> ErasedRecords:
     """Remove the searches, calls and reports of a principal, and sign them out. Raises DatabaseUnavailable.
 
-    The audit log keeps its entries, because each contains the hash of the one before.
+    The notifications to the owner of a token (`token:NAME`) are removed, too. The audit log keeps its
+    entries, because each contains the hash of the one before.
     """
     searches = _delete_searches(database, SEARCH_QUERIES.c.mcp_server_user_id == key)
     with database.begin() as connection:
@@ -74,10 +82,11 @@ def erase_person(database: Database, key: str) -> ErasedRecords:
         reports = connection.execute(
             delete(PROBLEM_REPORTS).where(PROBLEM_REPORTS.c.mcp_server_user_id == key)
         ).rowcount
+        notifications = connection.execute(delete(NOTIFICATIONS).where(_match_recipient(key))).rowcount
         connection.execute(delete(SESSIONS).where(SESSIONS.c.principal == key))
         audit_entries = _count(connection, AUDIT_LOG, AUDIT_LOG.c.principal == key)
     _clean_file(database)
-    return ErasedRecords(searches, calls, reports, audit_entries)
+    return ErasedRecords(searches, calls, reports, audit_entries, notifications)
 
 
 def _match_searches(text: str) -> ColumnElement[bool]:
@@ -93,6 +102,19 @@ def _match_searches(text: str) -> ColumnElement[bool]:
 def _match_reports(text: str) -> ColumnElement[bool]:
     columns = (PROBLEM_REPORTS.c.address, PROBLEM_REPORTS.c.problem, PROBLEM_REPORTS.c.suggestion)
     return or_(*(_contains(column, form) for column in columns for form in _list_forms(text)))
+
+
+def _match_notifications(text: str) -> ColumnElement[bool]:
+    columns = (NOTIFICATIONS.c.content, NOTIFICATIONS.c.recipient)
+    # The content is JSON, whose strings have escapes.
+    forms = [*_list_forms(text), *(json.dumps(form)[1:-1] for form in _list_forms(text))]
+    return or_(*(_contains(column, form) for column in columns for form in dict.fromkeys(forms)))
+
+
+def _match_recipient(key: str) -> ColumnElement[bool]:
+    name = key.removeprefix(_TOKEN_PREFIX)
+    # The webhook has no name.
+    return NOTIFICATIONS.c.recipient == name if name not in ("", key) else false()
 
 
 def _list_forms(text: str) -> Sequence[str]:
@@ -132,5 +154,5 @@ def _clean_file(database: Database) -> None:
         database.execute_alone("VACUUM")
         database.execute_alone("PRAGMA wal_checkpoint(TRUNCATE)")
     else:
-        for table in (SEARCH_QUERIES, TERM_TOTALS, PROBLEM_REPORTS, TOOL_CALLS, SESSIONS):
+        for table in (SEARCH_QUERIES, TERM_TOTALS, PROBLEM_REPORTS, NOTIFICATIONS, TOOL_CALLS, SESSIONS):
             database.execute_alone(f"VACUUM {table.name}")

@@ -59,7 +59,7 @@ def command(
     sources_file: Path | None,
     as_json: bool,
 ) -> int:
-    """Remove a leaked secret or a person from the records, the reports of readers, indexes and vectors.
+    """Remove a leaked secret or a person from the records, reports, notifications, indexes and vectors.
 
     For a text, the repositories of the namespaces and of -C are searched, too. The command lists the commits
     that contain the text: only a rewrite of the history removes it from them. It never rewrites a history.
@@ -169,8 +169,8 @@ def _format_lines(
 
     verb = "Would remove" if dry_run else "Removed"
     if records is not None:
-        counts = f"{records.searches:,} searches, {records.calls:,} calls and {records.reports:,} reports"
-        yield f"{verb} {counts}."
+        counts = f"{records.searches:,} searches, {records.calls:,} calls, {records.reports:,} reports"
+        yield f"{verb} {counts} and {records.notifications:,} notifications."
         if records.audit_entries:
             yield f"{records.audit_entries:,} entries of the audit log stay, because they are chained."
         yield "Backups of the database still contain them."

@@ -12,12 +12,14 @@ from sqlalchemy import insert, select, update
 
 from docyard.commands.admin import command
 from docyard.database.database import Database
-from docyard.database.tables import NAMESPACES, SESSIONS, TERM_TOTALS
+from docyard.database.tables import NAMESPACES, NOTIFICATIONS, SESSIONS, TERM_TOTALS
+from docyard.notifications.queue import NewEvent, NewNotification, NotificationQueue, QueueOwner
 from docyard.records.erasure import count_person, count_text, erase_person, erase_text
 from docyard.records.problem_reports import build_report_receiver, list_reports
 from docyard.records.recorder import Recorder
 from docyard.records.rows import RecordTarget
 from docyard.terminal.exits import CommandError
+from tests.docyard.notifications.test_webhook import CONTENT
 from tests.docyard.records.conftest import make_search, observe, read_searches
 from tests.docyard.records.test_counts import check_counts
 from tests.repositories import create_repository
@@ -43,6 +45,38 @@ def _recorded(database: Database, target: RecordTarget, build_recorder: Callable
     receive(ReaderReport("api", "a.md", "Wrong.", "", "user:issuer#ana"))
 
 
+def test_queued_notifications_are_searched_and_removed(
+    database: Database, target: RecordTarget, tmp_path: Path
+) -> None:
+    def queue_titles(**titles: str) -> None:
+        queue = NotificationQueue(
+            database, lambda: QueueOwner(target.organization_id, target.namespace_ids["api"])
+        )
+        queue.put([])
+        for recipient, title in titles.items():
+            event_id = f"{recipient} {len(title)}"
+            content = CONTENT._replace(event_id=event_id, title=title)
+            channel = "email" if recipient in ("ana", "ben") else "webhook"
+            recipient = recipient if channel == "email" else ""
+            queue.put([NewEvent(event_id, 0, [NewNotification(channel, recipient, content)])])
+
+    queue_titles(ana='Quote " and é', ben="Other", webhook=f"Shows {SECRET}")
+    assert count_text(database, SECRET.upper()).notifications == 1
+    assert erase_text(database, SECRET).notifications == 1
+    assert erase_text(database, 'Quote " and é').notifications == 1
+    queue_titles(ana="Third", webhook="Fourth")
+    assert count_person(database, "user:issuer#ana").notifications == 0
+    assert erase_person(database, "token:").notifications == 0
+    assert count_person(database, "token:ana").notifications == 1
+    assert erase_person(database, "token:ana").notifications == 1
+    with database.connect() as connection:
+        assert set(connection.execute(select(NOTIFICATIONS.c.recipient)).scalars()) == {"ben", ""}
+    if database.is_sqlite:
+        data = b"".join(file.read_bytes() for file in tmp_path.glob("server.sqlite*"))
+        assert b"Fourth" in data
+        assert b"tok_9f" not in data.lower()
+
+
 def test_text_is_removed_from_rows_counts_reports_and_files(database: Database, tmp_path: Path) -> None:
     assert count_text(database, SECRET.upper())[:3] == (2, 0, 1)
     assert len(read_searches(database)) == 6
@@ -56,7 +90,7 @@ def test_text_is_removed_from_rows_counts_reports_and_files(database: Database, 
         data = b"".join(file.read_bytes() for file in tmp_path.glob("server.sqlite*"))
         assert b"harmless" in data
         assert b"tok_9f" not in data.lower()
-    assert erase_text(database, SECRET) == (0, 0, 0, 0)
+    assert erase_text(database, SECRET) == (0, 0, 0, 0, 0)
     assert count_text(database, "wörd").searches == 1
 
 
@@ -85,11 +119,11 @@ def test_erased_person_is_signed_out(database: Database) -> None:
 
 
 def test_person_is_removed_from_searches_calls_and_reports(database: Database) -> None:
-    assert count_person(database, "user:issuer#ben") == (3, 3, 1, 0)
-    assert erase_person(database, "user:issuer#ben") == (3, 3, 1, 0)
+    assert count_person(database, "user:issuer#ben") == (3, 3, 1, 0, 0)
+    assert erase_person(database, "user:issuer#ben") == (3, 3, 1, 0, 0)
     assert all(row.mcp_server_user_id != "user:issuer#ben" for row in read_searches(database))
     check_counts(database)
-    assert count_person(database, "user:issuer#ben") == (0, 0, 0, 0)
+    assert count_person(database, "user:issuer#ben") == (0, 0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -118,7 +152,7 @@ def test_command_names_what_only_a_rewrite_removes(
             connection.execute(update(NAMESPACES).where(NAMESPACES.c.name == name).values(settings=settings))
     code, output = erase("--text", "-", "--dry-run", text=f"{SECRET}\n")
     assert code == 1
-    assert "Would remove 2 searches, 0 calls and 1 reports." in output
+    assert "Would remove 2 searches, 0 calls, 1 reports and 0 notifications." in output
     assert f"    {leaked_commit} leak.md\n" in output
     assert f"    {repo.head()} (the message or the author)\n" in output
     assert "still in" not in output
@@ -144,7 +178,7 @@ def test_text_that_is_still_in_a_document_is_named(erase: RunErase, tmp_path: Pa
 
 
 def test_person_is_erased_by_the_command(erase: RunErase) -> None:
-    assert erase("--person", "user:issuer#ben")[1].startswith("Removed 3 searches, 3 calls and 1 reports.")
+    assert erase("--person", "user:issuer#ben")[1].startswith("Removed 3 searches, 3 calls, 1 reports and 0 ")
 
 
 def test_short_text_is_refused(erase: RunErase) -> None:
