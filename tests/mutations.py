@@ -918,6 +918,13 @@ MUTATIONS = (
         "if not field.location:",
         ("tests/docyard/settings",),
     ),
+    Mutation(
+        "an ambiguous prefix of an id names no proposal",
+        "workspace/proposals/proposal.py",
+        "        if len(opened_ids) > 1:\n",
+        "        if False:\n",
+        ("tests/workspace/proposals/test_proposals.py",),
+    ),
 )
 
 

@@ -78,9 +78,9 @@ class ReadContext(NamedTuple):
 def _find_open_proposal(context: Context, ref: str) -> str | None:
     """Return the id of the open proposal that a ref names; None for another ref."""
     # Imported here because most calls name no ref.
-    from workspace.proposal_ids import read_id
+    from workspace.revisions import may_name_proposal
 
-    if context.workspace.read_only or read_id(ref) is None:
+    if context.workspace.read_only or not may_name_proposal(context.workspace.git, ref):
         return None
     from workspace.errors import WorkspaceError
 

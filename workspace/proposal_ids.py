@@ -1,7 +1,8 @@
 """The ids of proposals, and the names of their branches.
 
 An id is eight characters of Crockford's base 32 in lower case. The first is not a hexadecimal digit, so that
-no proposal id is a prefix of a commit id.
+no proposal id is a prefix of a commit id. At least four characters name a proposal, if no other proposal's id
+begins with them.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable
 
 PROPOSAL_BRANCH_PREFIX = "proposals/"
 """The prefix of the names of proposal branches, below `refs/heads/`."""
@@ -22,9 +24,11 @@ DISCUSSION_BRANCH = "docyard/discussion"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_PATTERN = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{7}")
+_PREFIX_PATTERN = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{3,7}")
 _BRANCH_PATTERN = re.compile(PROPOSAL_BRANCH_PREFIX + "([0-9a-z]{8})(?:-|$)")
 _MISREAD_CHARACTERS = str.maketrans("oil", "011")
 _ID_BYTES = 5
+_PREFIX_LENGTHS = range(4, 8)
 
 
 def is_id(text: str) -> bool:
@@ -52,11 +56,26 @@ def read_id(text: str) -> str | None:
 
     The id may be in capitals, may have `o`, `i` or `l` in place of a digit, or may be part of a branch name.
     """
+    prefix = read_id_prefix(text)
+    return prefix if prefix is not None and is_id(prefix) else None
+
+
+def read_id_prefix(text: str) -> str | None:
+    """Return the first characters of an id in a text, or a whole id as `read_id` does; else None."""
     text = text.strip().removeprefix("refs/heads/")
     if text.startswith(PROPOSAL_BRANCH_PREFIX):
         return parse_branch_id(text)
-    id = text.lower().translate(_MISREAD_CHARACTERS)
-    return id if is_id(id) else None
+    prefix = text.lower().translate(_MISREAD_CHARACTERS)
+    return prefix if _PREFIX_PATTERN.fullmatch(prefix) else None
+
+
+def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Return the shortest prefix of each id with which no other of these ids begins."""
+    ids = tuple(ids)
+    counts = Counter(id[:length] for id in ids for length in _PREFIX_LENGTHS)
+    return {
+        id: next((id[:length] for length in _PREFIX_LENGTHS if counts[id[:length]] == 1), id) for id in ids
+    }
 
 
 def parse_branch_id(branch: str) -> str | None:

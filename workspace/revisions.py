@@ -22,7 +22,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.git.tips import Tips
 from workspace.nearest import find_nearest
-from workspace.proposal_ids import PROPOSAL_BRANCH_PREFIX, parse_branch_id, read_id
+from workspace.proposal_ids import PROPOSAL_BRANCH_PREFIX, parse_branch_id, read_id, read_id_prefix
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.proposal import Proposals, ProposalState, replay_events
 
@@ -79,7 +79,8 @@ class BeforeHistory(WorkspaceError):
 def resolve_branch_ref(workspace: Branch, ref: str) -> str:
     """Return the id of the commit that a ref names.
 
-    Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.
+    Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, AmbiguousProposal, NoProposedCommit,
+    DamagedRepository.
     """
     return resolve_ref(workspace.git, ref, workspace.tip(), workspace.commits_by_date)
 
@@ -315,18 +316,23 @@ class NoProposedCommit(WorkspaceError):
     code: ClassVar[str] = "NO_PROPOSED_COMMIT"
 
 
+def may_name_proposal(git: GitReader, name: str) -> bool:
+    """Return True if a ref has the form of a proposal's id or branch, or of a prefix that is no other ref."""
+    return read_id(name) is not None or (read_id_prefix(name) is not None and git.find_object(name) is None)
+
+
 def find_proposal_commit(git: GitReader, name: str) -> str | None:
-    """Return the tip of a proposal's branch, by the id or the branch; None for another name.
+    """Return the tip of a proposal's branch, by the id, a prefix of it, or the branch; None for another name.
 
     If the branch was deleted, the commit is the merged tip: the merge commit's second parent.
-    Raises NoProposedCommit.
+    Raises NoProposedCommit, AmbiguousProposal.
     """
-    id = read_id(name)
-    if id is None:
+    if read_id_prefix(name) is None:
         return None
     discussion = EventLog(git).read()
-    proposal_state = replay_events(discussion.events_of(id).events)
-    if proposal_state is None:
+    id = Proposals(git).find_id(discussion, name)
+    proposal_state = None if id is None else replay_events(discussion.events_of(id).events)
+    if id is None or proposal_state is None:
         return None
     tip = Tips(git).find(proposal_state.branch)
     if tip is not None:

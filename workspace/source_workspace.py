@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.reader import AmbiguousId, GitReader
 from workspace.git.repository import NotARepository
+from workspace.proposals.proposal import AmbiguousProposal
 from workspace.revisions import NotACommit, RefNotFound, resolve_ref
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
@@ -83,7 +84,8 @@ class SourceWorkspace(Workspace):
         """
         try:
             snapshot, tip = super().at(ref), self.tip()
-        except (AmbiguousId, NotACommit, RefNotFound):  # they could name what is not served
+        except (AmbiguousId, AmbiguousProposal, NotACommit, RefNotFound):
+            # These errors could name what is not served.
             raise _make_ref_error() from None
         if snapshot.commit == tip or (
             snapshot.commit is not None and tip is not None and self.git.is_descendant(tip, snapshot.commit)

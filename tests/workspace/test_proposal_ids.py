@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.repositories import create_empty_repository
 from workspace.git.reader import GitReader
-from workspace.proposal_ids import derive_id, generate_id, is_id, parse_branch_id, read_id
+from workspace.proposal_ids import (
+    derive_id,
+    generate_id,
+    is_id,
+    parse_branch_id,
+    read_id,
+    read_id_prefix,
+    shorten_ids,
+)
 from workspace.proposals.actions.repository import build_branch_name
 
 MAX_BRANCH_NAME_LENGTH = 60
@@ -46,6 +54,39 @@ def test_invalid_id_returns_none(text: str) -> None:
 
 def test_lookalike_letters_are_read_as_digits() -> None:
     assert read_id(" KOM2Q1XA ") == read_id("kom2qlxa") == read_id("k0m2qixa") == "k0m2q1xa"
+
+
+@loop_over(
+    ("text", "prefix"),
+    [
+        ("k7m2", "k7m2"),
+        (" K7MO ", "k7m0"),
+        ("k7m2q9xa", "k7m2q9xa"),
+        ("refs/heads/proposals/k7m2q9xa-words", "k7m2q9xa"),
+        ("k7m", None),
+        ("beef", None),
+        ("proposals/k7m2", None),
+        ("k7m2q9xa0", None),
+    ],
+)
+def test_prefix_has_at_least_four_characters_of_an_id(text: str, prefix: str | None) -> None:
+    assert read_id_prefix(text) == prefix
+
+
+@given(st.lists(st.binary(min_size=5, max_size=5), unique=True))
+def test_shortened_ids_are_unambiguous(entropies: list[bytes]) -> None:
+    ids = {generate_id((), lambda size, entropy=entropy: entropy) for entropy in entropies}  # type: ignore[misc]
+    for id, short_id in shorten_ids(ids).items():
+        assert [other for other in ids if other.startswith(short_id)] == [id]
+        assert read_id_prefix(short_id) == short_id
+
+
+def test_shortened_ids_differ_in_their_last_character() -> None:
+    assert shorten_ids(["k7m2q9xa", "k7m2q9xb", "k7m3q9xa"]) == {
+        "k7m2q9xa": "k7m2q9xa",
+        "k7m2q9xb": "k7m2q9xb",
+        "k7m3q9xa": "k7m3",
+    }
 
 
 @loop_over(

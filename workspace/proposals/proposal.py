@@ -6,7 +6,7 @@ Git. `replay_events` derives the content of a proposal from its events alone, wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -17,7 +17,7 @@ from workspace.git.ancestry import Graph, select_reachable
 from workspace.git.tips import Tips
 from workspace.lru_cache import LRUCache
 from workspace.nearest import find_nearest
-from workspace.proposal_ids import read_id
+from workspace.proposal_ids import is_id, read_id_prefix
 from workspace.proposals.events import (
     Author,
     Closed,
@@ -241,6 +241,10 @@ class ProposalNotFound(WorkspaceError):
     code = "PROPOSAL_NOT_FOUND"
 
 
+class AmbiguousProposal(ProposalNotFound):
+    """An error: several proposals have ids that begin with this prefix. `candidates` are ids of them."""
+
+
 class ProposalState(StrEnum):
     """The state of a proposal. If several states apply, the first of them is used."""
 
@@ -344,20 +348,44 @@ class Proposals:
         return self._list_current(discussion, discussion.proposals)
 
     def find(self, discussion: Discussion, name: str) -> Proposal:
-        """Return the proposal of an id, or of a branch name that contains the id. Raises ProposalNotFound."""
-        id = read_id(name)
-        proposals = self._list_current(discussion, (id,)) if id is not None else ()
-        if not proposals:
+        """Return the proposal of an id, of a prefix of it, or of a branch name that contains the id.
+
+        Raises ProposalNotFound, AmbiguousProposal.
+        """
+        id = self.find_id(discussion, name)
+        if id is None:
             raise self._make_not_found_error(name, discussion)
-        return proposals[0]
+        return self._list_current(discussion, (id,))[0]
+
+    def find_id(self, discussion: Discussion, name: str) -> str | None:
+        """Return the id of the proposal that `find` returns; None if there is none.
+
+        Raises AmbiguousProposal.
+        """
+        prefix = read_id_prefix(name)
+        if prefix is None:
+            return None
+        ids = (prefix,) if is_id(prefix) else (id for id in discussion.proposals if id.startswith(prefix))
+        opened_ids = [*islice(self._select_opened(discussion, ids), _MAX_LISTED_IDS + 1)]
+        if len(opened_ids) > 1:
+            listed_ids = sorted(opened_ids[:_MAX_LISTED_IDS])
+            more = ", and others" if len(opened_ids) > _MAX_LISTED_IDS else ""
+            raise AmbiguousProposal(
+                f"the ids of several proposals begin with '{prefix}'",
+                fix=f"Name one of {', '.join(listed_ids)}{more}.",
+                candidates=listed_ids,
+            )
+        return opened_ids[0] if opened_ids else None
+
+    def _select_opened(self, discussion: Discussion, ids: Iterable[str]) -> Iterator[str]:
+        """Yield the ids of proposals; the others have only comments on documents."""
+        return (id for id in ids if self._replay_cached(id, discussion.events_of(id)) is not None)
 
     def _make_not_found_error(self, name: str, discussion: Discussion) -> ProposalNotFound:
         shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
 
         def select_opened(ids: Iterable[str]) -> list[str]:
-            """Return the first ids of proposals; the others have only comments on documents."""
-            opened_ids = (id for id in ids if self._replay_cached(id, discussion.events_of(id)) is not None)
-            return [*islice(opened_ids, _MAX_LISTED_IDS)]
+            return [*islice(self._select_opened(discussion, ids), _MAX_LISTED_IDS)]
 
         ids = select_opened(find_nearest(name, discussion.proposals)) or select_opened(discussion.proposals)
         return ProposalNotFound(

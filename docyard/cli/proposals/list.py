@@ -17,6 +17,7 @@ from docyard.proposals.view import count_comments
 from docyard.terminal import console, styles
 from docyard.wording import format_age, format_author, format_count, format_state, join_words
 from workspace.escapes import escape_invisible
+from workspace.proposal_ids import shorten_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -116,8 +117,9 @@ def print_list(listed: ListedProposals) -> None:
         console.print_table((), [_format_cells(entry) for entry in listed.entries])
     elif listed.entries:
         printer = PagePrinter()
+        short_ids = shorten_ids(proposal.id for proposal in listed.proposals)
         for entry in listed.entries:
-            _print_entry(printer, entry, listed.find_reasons(entry), now)
+            _print_entry(printer, entry, short_ids[entry.proposal.id], listed.find_reasons(entry), now)
     if len(listed.entries) < listed.total:
         click.echo(
             f"Listed {len(listed.entries):,} of {listed.total:,} proposals; --limit 0 lists all.", err=True
@@ -148,11 +150,18 @@ _CONFLICT_CELLS = {True: "conflicts", False: "clean", None: "unknown"}
 
 
 def _print_entry(
-    printer: PagePrinter, entry: ProposalEntry, reasons: Sequence[AttentionReason] | None, now: datetime
+    printer: PagePrinter,
+    entry: ProposalEntry,
+    short_id: str,
+    reasons: Sequence[AttentionReason] | None,
+    now: datetime,
 ) -> None:
     proposal, content = entry.proposal, entry.proposal.content
     printer.print_line(
-        StyledText(proposal.id, styles.ID), "  ", StyledText(content.title, styles.TITLE), hang=_INDENT
+        StyledText(f"{short_id:<{_INDENT - 2}}", styles.ID),
+        "  ",
+        StyledText(content.title, styles.TITLE),
+        hang=_INDENT,
     )
     printer.print_line(
         StyledText(format_state(proposal.state.value), STATE_STYLES[proposal.state.value]),

@@ -30,8 +30,8 @@ def command(
     """Show a document, a section, a task, a commit or a proposal.
 
     ADDRESS is the address of a document, a section or a task, the id of a proposal, or the id of a commit or
-    another ref. If it can be several of these, the first in this order is shown. A commit is shown with its
-    changes.
+    another ref. The first four characters of an id are enough if no other id begins with them. If it can be
+    several of these, the first in this order is shown. A commit is shown with its changes.
 
     \b
     Example:
@@ -122,14 +122,16 @@ def _find_file_address(workspace: Workspace, address: str, folder: Path) -> str 
 
 
 def _find_proposal(workspace: Workspace, name: str) -> str | None:
-    """Return the id of the proposal that has this id or branch; None if there is none."""
-    from workspace.proposal_ids import read_id
-    from workspace.proposals.proposal import ProposalNotFound
+    """Return the id of the proposal that has this id, prefix or branch; None if there is none."""
+    from workspace.proposals.proposal import AmbiguousProposal, ProposalNotFound
+    from workspace.revisions import may_name_proposal
 
-    if read_id(name) is None:
+    if not may_name_proposal(workspace.git, name):
         return None
     try:
         return workspace.proposal_actions().find(name).id
+    except AmbiguousProposal:
+        raise
     except ProposalNotFound:
         return None
 

@@ -56,7 +56,8 @@ def command() -> None:
     """Show, review and merge proposals.
 
     A proposal is a branch with a request to merge it. Its discussion is stored in Git too, so an ordinary
-    clone contains it.
+    clone contains it. ID is the id of a proposal, or its first four or more characters if no other id begins
+    with them.
 
     \b
     Example:

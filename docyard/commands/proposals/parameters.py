@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def proposal_id(command: F) -> F:
-    """Add `ID`: the parameter `proposal_id`, the id of a proposal or the name of its branch."""
+    """Add `ID`: the parameter `proposal_id`, the id of a proposal or a prefix of it, or its branch's name."""
     return click.argument("proposal_id", metavar="ID", shell_complete=completion.complete_proposals)(command)
 
 

@@ -197,14 +197,13 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
 
 def find_shown_proposal(request: PageRequest) -> str | None:
     """Return the id of the open proposal whose branch is shown; None for another ref."""
-    from workspace.proposal_ids import read_id
+    from workspace.proposal_ids import read_id_prefix
+    from workspace.revisions import may_name_proposal
 
-    id = read_id(request.ref) if request.ref else None
-    if id is None:
+    if not request.ref or not may_name_proposal(request.workspace.git, request.ref):
         return None
-    return next(
-        (proposal.id for proposal in request.proposals if proposal.id == id and proposal.is_open), None
-    )
+    prefix = read_id_prefix(request.ref) or request.ref
+    return next((item.id for item in request.proposals if item.id.startswith(prefix) and item.is_open), None)
 
 
 def _find_folder_or_raw_url(request: PageRequest, path: str) -> str | None:

@@ -315,6 +315,33 @@ def test_list_without_a_match_states_the_next_step(proposal_id: str, run_command
     assert "fix: Use a document, a folder or a glob" in run_command("list", "--path", "/guides", code=3)
 
 
+def test_short_id_is_listed_and_accepted(
+    repo: Path,
+    git: Git,
+    proposal_id: str,
+    run_command: RunCommand,
+    run_json: RunJson,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short_id = proposal_id[:4]
+    assert run_json("show", short_id)["proposal"] == proposal_id
+    assert run_json("comment", short_id, "-m", "Why?")["proposal"] == proposal_id
+    assert run_command("list").startswith(f"{proposal_id}\t")
+    monkeypatch.setattr("docyard.cli.proposals.list.is_terminal", lambda stream: True)
+    assert run_command("list").startswith(f"{short_id}      ")
+    capsys.readouterr()
+    assert main(["show", short_id, "--json", "-C", str(repo)]) == 0
+    assert json.loads(capsys.readouterr().out)["proposal"] == proposal_id
+    assert main(["read", "guide.md", "--ref", short_id, "--json", "-C", str(repo)]) == 0
+    tip = json.loads(capsys.readouterr().out)["commit"]
+    assert tip == run_json("show", proposal_id)["tip"]
+    # A branch precedes a prefix of an id.
+    git("branch", short_id)
+    assert main(["read", "guide.md", "--ref", short_id, "--json", "-C", str(repo)]) == 0
+    assert json.loads(capsys.readouterr().out)["commit"] == git("rev-parse", "HEAD") != tip
+
+
 def test_title_and_description_are_edited_within_limits(
     repo: Path, tmp_path: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
@@ -334,8 +361,9 @@ def test_title_and_description_are_edited_within_limits(
 
 
 def test_unknown_id_suggests_nearest(proposal_id: str, run_command: RunCommand) -> None:
+    unknown_id = proposal_id[:-1] + ("y" if proposal_id.endswith("z") else "z")
     for command in ("show", "diff", "submit", "conflicts", "refresh", "merge", "close"):
-        assert f"such as '{proposal_id}'" in run_command(command, proposal_id[:-1], code=3)
+        assert f"such as '{proposal_id}'" in run_command(command, unknown_id, code=3)
     assert "no proposal" in run_command("show", "main", code=3)
     assert run_command("show", f"proposals/{proposal_id}").startswith(proposal_id)
 

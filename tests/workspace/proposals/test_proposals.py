@@ -27,7 +27,14 @@ from workspace.proposals.events import (
     Reviewed,
     Submitted,
 )
-from workspace.proposals.proposal import CommitRelation, Proposal, ProposalNotFound, Proposals, ProposalState
+from workspace.proposals.proposal import (
+    AmbiguousProposal,
+    CommitRelation,
+    Proposal,
+    ProposalNotFound,
+    Proposals,
+    ProposalState,
+)
 
 BRANCH = f"proposals/{PROPOSAL_ID}"
 OTHER_ID = "z0000001"
@@ -388,6 +395,26 @@ def test_unknown_id_returns_nearest_ids(setup: ProposalSetup) -> None:
     with pytest.raises(ProposalNotFound, match=r"no proposal 'a{60}…'"):
         setup.proposals.find(discussion, "a" * 10_000)
     assert setup.proposals.find(discussion, f"refs/heads/proposals/{PROPOSAL_ID}-any-words").id == PROPOSAL_ID
+
+
+def test_prefix_of_an_id_names_its_proposal_unless_it_is_ambiguous(setup: ProposalSetup) -> None:
+    assert setup.find_proposal(PROPOSAL_ID[:4]).id == PROPOSAL_ID
+    similar_id = f"{PROPOSAL_ID[:5]}000"
+    setup.writer.append(make_opening(base=setup.base, id=similar_id), proposal=similar_id)
+    discussion = setup.writer.log.read()
+    with pytest.raises(AmbiguousProposal, match=f"begin with '{PROPOSAL_ID[:4]}'") as error_info:
+        setup.proposals.find(discussion, PROPOSAL_ID[:4])
+    assert error_info.value.details["candidates"] == sorted([PROPOSAL_ID, similar_id])
+    assert error_info.value.fix == f"Name one of {', '.join(sorted([PROPOSAL_ID, similar_id]))}."
+    assert setup.find_proposal(PROPOSAL_ID[:6]).id == PROPOSAL_ID
+    assert setup.find_proposal(PROPOSAL_ID).id == PROPOSAL_ID
+    with pytest.raises(ProposalNotFound):
+        setup.proposals.find(discussion, PROPOSAL_ID[:3])
+
+
+def test_comments_on_documents_do_not_make_a_prefix_ambiguous(setup: ProposalSetup) -> None:
+    setup.writer.append(Commented("Of nothing"), proposal=f"{PROPOSAL_ID[:5]}000")
+    assert setup.find_proposal(PROPOSAL_ID[:4]).id == PROPOSAL_ID
 
 
 def test_threads_are_collected_and_unknown_events_counted(setup: ProposalSetup) -> None:

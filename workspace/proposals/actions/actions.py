@@ -60,7 +60,7 @@ class ProposalActions:
         return self._repository.list_all()
 
     def find(self, name: str) -> Proposal:
-        """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
+        """Return the proposal of an id, a prefix of it, or its branch's name. Raises ProposalNotFound."""
         return self._repository.find(name)
 
     def list_events(self, proposal: Proposal) -> tuple[Event, ...]:

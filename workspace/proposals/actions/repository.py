@@ -48,7 +48,7 @@ class ProposalRepository:
         return self._event_log.read_consistently(self._proposals.list_all)
 
     def find(self, name: str) -> Proposal:
-        """Return the proposal of an id, or of its branch's name. Raises ProposalNotFound."""
+        """Return the proposal of an id, a prefix of it, or its branch's name. Raises ProposalNotFound."""
         return self._event_log.read_consistently(lambda discussion: self._proposals.find(discussion, name))
 
     def list_ids(self) -> tuple[str, ...]:
