@@ -23,7 +23,7 @@ from docyard.notifications.sender import (
     describe_failure,
     limit_time,
 )
-from tools.errors import escape_invisible
+from workspace.escapes import escape_invisible
 
 _MAX_SUBJECT_CHARACTERS = 200
 

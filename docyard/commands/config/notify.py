@@ -142,7 +142,7 @@ def _format_lines(
     state: QueueState | None,
     results: Sequence[_TestResult],
 ) -> Iterator[str]:
-    from tools.errors import escape_invisible
+    from workspace.escapes import escape_invisible
 
     for channel in channels:
         yield f"{channel.channel}: {channel.target} ({channel.details})"
