@@ -7,10 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from docyard.cli.checked_files import CheckedFiles, collect_checked_files, process_in_blocks, select_documents
+from docyard.cli.proposals.write import write_operation
 from docyard.terminal.exits import CommandError
-from workspace.policy.protection import Protected
-from workspace.proposals.actions.repository import Actor
-from workspace.proposals.events import Author, IdentitySource
 from workspace.validation.files import list_commit
 from workspace.validation.fixes.broken_link import MoveHistory, RenamedDocuments
 from workspace.validation.fixes.change import DocumentRewrite
@@ -19,14 +17,13 @@ from workspace.validation.fixes.files import write_document as write_file
 from workspace.validation.fixes.fix import FIXABLE_RULES, LINK_RULES, FixFinder, fix_documents
 from workspace.validation.fixes.operation import FixDocuments
 from workspace.validation.run import RuleSelection
-from workspace.writing.plan import BatchMode, StepStatus
+from workspace.writing.plan import StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from docyard.terminal.console import ReportProgress
-    from workspace.edits.operation import Operation
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.validation.files import FileSet
@@ -135,28 +132,11 @@ def commit_fixes(request: FixRequest, message: str | None, progress: ReportProgr
         return results[commit]
 
     outcome = _build_commit_outcome(
-        *_write_operation(request.workspace, FixDocuments(find_fixes=find_fixes, paths=paths), message)
+        *write_operation(request.workspace, FixDocuments(find_fixes=find_fixes, paths=paths), "fix", message)
     )
     if outcome.changes:
         return outcome
     return outcome._replace(uncommitted_count=_count_uncommitted(request, paths))
-
-
-def _write_operation(
-    workspace: Workspace, operation: Operation, message: str | None
-) -> tuple[WriteResult, Proposal | None]:
-    """Write an operation to the served branch, or to a proposal if a document is protected."""
-    tool, client = "fix", "command line"
-    try:
-        return workspace.write(
-            [operation], mode=BatchMode.ALL, tool=tool, client=client, message=message
-        ), None
-    except Protected:
-        actor = Actor(Author(*workspace.author(), IdentitySource.GIT), tool, client)
-        proposal_result = workspace.proposal_actions().propose(
-            [operation], actor, mode=BatchMode.ALL, message=message
-        )
-        return proposal_result.result, proposal_result.proposal
 
 
 def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:

@@ -103,6 +103,7 @@ COMMANDS = {
     "export": "Write the documents as static HTML, with llms.txt.",
     "index": "Show the state of the search index, or rebuild it.",
     "list": "List the documents, with their titles.",
+    "new": "Create a document from a template.",
     "show": "Show a document, section, task, commit or proposal.",
     "search": "Search the committed documents.",
     "read": "Read a document, a section or a task.",
@@ -136,6 +137,7 @@ COMMANDS = {
 
 _FOLDERS = {
     "list": "documents",
+    "new": "documents",
     "show": "documents",
     "log": "history",
     "diff": "history",
@@ -169,7 +171,10 @@ class _MainGroup(LazyGroup):
     cls=_MainGroup, context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, prog_name="docyard", message="%(prog)s %(version)s")
-def docyard() -> None:
+@click.option(
+    "--pager/--no-pager", default=None, help="Print the output of the command in a pager, or in none."
+)
+def docyard(pager: bool | None) -> None:
     """Serve a Git-native workspace in which agents write Markdown and people review it.
 
     \b

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
+from docyard.cli import completion
 from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow, find_requirement, write_workflow
 from docyard.cli.hosts.configurations import (
     PROJECT_HOSTS,
@@ -138,7 +139,12 @@ SETTINGS_TEMPLATE = """\
     type=click.Choice([form.value for form in AnchorForm]),
     help="The form of new anchors. [default: the form of the existing anchors, else braces]",
 )
-@click.option("--branch", metavar="NAME", help="The branch of a new repository, or the branch to write to.")
+@click.option(
+    "--branch",
+    metavar="NAME",
+    shell_complete=completion.complete_branches,
+    help="The branch of a new repository, or the branch to write to.",
+)
 @click.option("--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent.")
 @click.option(
     "--host",

@@ -94,13 +94,17 @@ def as_json(command: F) -> F:
 
 
 def pager(command: F) -> F:
-    """Add `--pager/--no-pager`, without a parameter: long output on a terminal is printed in a pager."""
+    """Add `--pager/--no-pager`, without a parameter: long output on a terminal is printed in a pager.
+
+    The same option before the name of the command applies if the command has none.
+    """
 
     def start(context: click.Context, parameter: click.Parameter, uses_pager: bool | None) -> None:
         if not context.resilient_parsing:
             from docyard.terminal.pager import page_output
 
-            context.with_resource(page_output(uses_pager))
+            choice = context.find_root().params.get("pager") if uses_pager is None else uses_pager
+            context.with_resource(page_output(choice))
 
     return click.option(
         "--pager/--no-pager",

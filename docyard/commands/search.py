@@ -62,6 +62,7 @@ _INDENT = 2
 @click.option(
     "--since",
     metavar="REF",
+    shell_complete=completion.complete_refs,
     help="Search only sections whose text changed after this ref or date, such as v1.2 or 2026-01-31.",
 )
 @options.ref("Search a branch, a tag, a commit or @{2026-01-31}. [default: the branch's tip]")

@@ -6,4 +6,5 @@ comments.py   reviews and comments
 conflicts.py  conflicts of a proposal with its target
 list.py       the list of proposals
 page.py       a proposal as a page
+write.py      a write to the served branch, or to a proposal if the policy requires review
 """

@@ -17,7 +17,13 @@ from docyard.terminal.exits import Exit
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )
-@click.option("--proposal", "proposal_id", metavar="ID", help="List only the comments of this proposal.")
+@click.option(
+    "--proposal",
+    "proposal_id",
+    metavar="ID",
+    shell_complete=completion.complete_proposals,
+    help="List only the comments of this proposal.",
+)
 @click.option("--resolved", is_flag=True, help="List the resolved comments instead of the open ones.")
 @options.limit("comments", 50)
 @options.repository

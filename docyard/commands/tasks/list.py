@@ -30,7 +30,13 @@ _MAX_SHOWN_REQUIREMENTS = 3
 @click.option(
     "--owner", metavar="NAME", help="List only the tasks of this assignee, or claimed by this name."
 )
-@click.option("--type", "document_type", metavar="TYPE", help="List only tasks in documents of this type.")
+@click.option(
+    "--type",
+    "document_type",
+    metavar="TYPE",
+    shell_complete=completion.complete_types,
+    help="List only tasks in documents of this type.",
+)
 @click.option("--board", is_flag=True, help="Show a column for each state, with the done tasks, too.")
 @options.limit("tasks", 50)
 @options.repository

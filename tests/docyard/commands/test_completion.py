@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -366,3 +367,20 @@ def test_script_contains_its_setup_command(shell: str, capfd: pytest.CaptureFixt
 def test_unknown_shell_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "tcsh"]) == 2
     assert "bash" in capfd.readouterr().err
+
+
+def test_board_refs_types_and_proposals_are_completed(
+    document_repo: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(document_repo)
+    assert main(["proposals", "create", "Say more", "--json"]) == 0
+    proposal_id = json.loads(capfd.readouterr().out)["proposal"]
+    assert list_candidates("docyard tasks --b", monkeypatch, capfd) == ["plain\t--board"]
+    assert "plain\t--limit" in list_candidates("docyard tasks --board --", monkeypatch, capfd)
+    assert list_candidates("docyard tasks --board --type run", monkeypatch, capfd) == ["plain\trunbook"]
+    assert list_candidates("docyard new Words --type run", monkeypatch, capfd) == ["plain\trunbook"]
+    assert list_candidates("docyard search x --since v", monkeypatch, capfd) == ["plain\tv1.0"]
+    assert list_candidates("docyard comments list --proposal ", monkeypatch, capfd) == [
+        f"plain\t{proposal_id}"
+    ]
+    assert list_candidates("docyard init --branch ma", monkeypatch, capfd) == ["plain\tmain"]

@@ -85,6 +85,9 @@ def test_variables_and_option_select_pager(long_repo: Path) -> None:
             long_repo, "read", "long.md", PAGER=PAGER, DOCYARD_PAGER=no_pager
         )
     assert "PAGED" not in run_in_terminal(long_repo, "read", "long.md", "--no-pager", PAGER=PAGER)
+    assert "PAGED" not in run_in_terminal(long_repo, "--no-pager", "read", "long.md", PAGER=PAGER)
+    assert "PAGED" in run_in_terminal(long_repo, "--pager", "read", "guide.md", PAGER=PAGER)
+    assert "PAGED" in run_in_terminal(long_repo, "--no-pager", "read", "guide.md", "--pager", PAGER=PAGER)
 
 
 @pytest.mark.parametrize("pager", ["no-such-pager -x", "'open", " ; "])
