@@ -98,10 +98,13 @@ function pressKey(key) {
   if (!target) return false;
   const closedDetails = target.closest("details:not([open])");
   if (closedDetails && target.tagName !== "SUMMARY") closedDetails.open = true;
+  const details = target.tagName === "SUMMARY" ? target.parentElement : null;
+  // An open form, such as after a login, gets the focus; only from within does its key close it.
+  const isShown = details?.open && !details.contains(document.activeElement);
   target.focus();
   if (isTyping(target)) target.scrollIntoView({ block: "center" });
-  else target.click();
-  if (target.tagName === "SUMMARY" && target.parentElement.open) findFirst("textarea, a[href], button", target.parentElement)?.focus();
+  else if (!isShown) target.click();
+  if (details?.open) findFirst("textarea, a[href], button", details)?.focus();
   return true;
 }
 

@@ -34,6 +34,26 @@ def test_unsent_text_survives_sign_in(sample_site: SampleSite, sign_in: SignIn) 
     expect(page.get_by_text("Ana Li")).to_be_visible()
 
 
+def test_key_focuses_the_form_that_a_login_has_opened(sample_site: SampleSite, sign_in: SignIn) -> None:
+    from playwright.sync_api import expect
+
+    page = sign_in(sample_site.server, sample_site.server.token)
+    page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
+    page.keyboard.press("a")
+    page.get_by_role("link", name="Sign in with your own token").click()
+    page.get_by_label("Token").fill(sample_site.ana_token)
+    page.keyboard.press("Enter")
+    approve_button = page.get_by_role("button", name="Approve", exact=True)
+    expect(approve_button).to_be_in_viewport()
+    page.keyboard.press("a")
+    expect(page.get_by_label("Comment (optional)")).to_be_focused()
+    expect(approve_button).to_be_visible()
+    # From within the section, the key closes it.
+    page.locator("summary", has_text="Approve").focus()
+    page.keyboard.press("a")
+    expect(approve_button).to_be_hidden()
+
+
 def test_leaving_a_page_with_unsent_text_needs_confirmation(sample_site: SampleSite, ana_page: Page) -> None:
     dialogs: list[str] = []
 
