@@ -11,7 +11,8 @@ from docyard.cli.proposals.list import proposal_to_data
 from docyard.environment import copy_variables, is_terminal
 from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError
-from docyard.wording import shorten_id
+from docyard.wording import format_author, shorten_id
+from workspace.escapes import escape_invisible
 from workspace.proposals.proposal import ProposalState
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _ACTIONS_ON_TIP = ("approved", "submitted")  # printed with the proposal's tip
 _COMMIT_PREPOSITIONS = {"merged": "as", "refreshed": "as"}
+
+_REVIEWS = ("approved", "requested changes to")
+_AUTHOR_STATES = (ProposalState.DRAFT, ProposalState.CHANGES_REQUESTED)  # the author has the next step
 
 _UNCHANGED_STATES = {
     "edited": "has this title and description",
@@ -55,7 +59,7 @@ def print_action_result(
             data["decided"] = dict(decisions)
         if pull_request_report is not None:
             data["pull_request"] = _pull_request_to_data(pull_request_report)
-        console.print_json({**data, "next_step": suggest_next_step(proposal)})
+        console.print_json({**data, "next_step": _suggest_step_after(action, proposal)})
         return
     printer = PagePrinter()
     if result.is_new:
@@ -85,7 +89,7 @@ def print_action_result(
         printer.print_line(f"{name} was resolved with {choice}", indent=2, hang=2)
     if pull_request_report is not None:
         _print_pull_request(printer, pull_request_report)
-    printer.print_command(f"next: {suggest_next_step(proposal)}", indent=2)
+    printer.print_command(f"next: {_suggest_step_after(action, proposal)}", indent=2)
 
 
 def _pull_request_to_data(pull_request_report: PullRequestReport) -> dict[str, object]:
@@ -140,6 +144,15 @@ def print_created(proposal: Proposal, *, as_json: bool) -> None:
         f"next: {format_switch_command(proposal)}, commit there, then docyard proposals submit {proposal.id}",
         indent=2,
     )
+
+
+def _suggest_step_after(action: str, proposal: Proposal) -> str:
+    """Return the next step; after a review, it names the author if the reviewer has nothing to do."""
+    step = suggest_next_step(proposal)
+    if action in _REVIEWS and proposal.state in _AUTHOR_STATES:
+        author = escape_invisible(format_author(proposal.content.author))
+        return f"for the author, {author}: {step}"
+    return step
 
 
 def suggest_next_step(proposal: Proposal) -> str:

@@ -14,9 +14,26 @@ from docyard.commands import options
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _reject_blank(fix: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Return a callback that raises UsageError for an argument without text, such as an unset variable."""
+
+    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        if value is not None and not value.strip() and not context.resilient_parsing:
+            name = (parameter.metavar or parameter.name or "").strip("[]").partition("[")[0]
+            raise click.UsageError(f"{name} is empty: {fix}")
+        return value
+
+    return check
+
+
 def proposal_id(command: F) -> F:
     """Add `ID`: the parameter `proposal_id`, the id of a proposal or a prefix of it, or its branch's name."""
-    return click.argument("proposal_id", metavar="ID", shell_complete=completion.complete_proposals)(command)
+    return click.argument(
+        "proposal_id",
+        metavar="ID",
+        callback=_reject_blank("name a proposal by its id, which `docyard proposals list` shows"),
+        shell_complete=completion.complete_proposals,
+    )(command)
 
 
 def address(command: F) -> F:
@@ -25,6 +42,7 @@ def address(command: F) -> F:
         "address",
         metavar="[FILE[#SECTION]]",
         required=False,
+        callback=_reject_blank("name a document or a section, or omit the argument for the whole proposal"),
         shell_complete=completion.complete_proposal_addresses,
     )(command)
 

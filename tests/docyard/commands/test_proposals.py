@@ -151,6 +151,31 @@ def test_approval_of_own_proposal_or_without_token_is_refused(
     assert "0" * 48 not in error
 
 
+def test_review_of_a_draft_names_the_author_of_the_next_step(
+    ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
+) -> None:
+    step = f"for the author, Ann Author: docyard proposals submit {proposal_id}"
+    assert f"next: {step}\n" in run_command("approve", proposal_id, "--token-file", str(ben_token_file))
+    assert run_json("approve", proposal_id, "--token-file", str(ben_token_file))["next_step"] == step
+    assert f"next: docyard proposals submit {proposal_id}\n" in run_command("edit", proposal_id, "-d", "Why.")
+    run_command("submit", proposal_id)
+    output = run_command("approve", proposal_id, "--token-file", str(ben_token_file))
+    assert f"next: docyard proposals merge {proposal_id}\n" in output
+    output = run_command("request-changes", proposal_id, "-m", "Why?")
+    assert "next: for the author, Ann Author: git switch" in output
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_empty_id_or_address_is_refused_with_a_fix(
+    blank: str, proposal_id: str, run_command: RunCommand
+) -> None:
+    error = run_command("comment", blank, "guide.md", "-m", "Why?", code=2)
+    assert "ID is empty: name a proposal by its id, which `docyard proposals list` shows" in error
+    error = run_command("comment", proposal_id, blank, "-m", "Why?", code=2)
+    assert "FILE is empty: name a document or a section, or omit the argument" in error
+    assert "ID is empty" in run_command("approve", blank, code=2)
+
+
 def test_diff_marks_changed_sections_and_words(
     proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:
