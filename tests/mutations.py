@@ -37,7 +37,37 @@ class Mutation(NamedTuple):
 
 _IDENTITY_TESTS = ("tests/docyard/identity",)
 
+_LIST_PAGE_TESTS = ("tests/docyard/web/proposals/test_list_page.py",)
+
 MUTATIONS = (
+    Mutation(
+        "the page of proposals computes merges for a limited time",
+        "docyard/web/proposals/list.py",
+        "page.items, proposals, max_merge_s=_MAX_MERGE_S)",
+        "page.items, proposals)",
+        _LIST_PAGE_TESTS,
+    ),
+    Mutation(
+        "the page of proposals computes merges only of its entries",
+        "docyard/web/proposals/list.py",
+        "    unknown = [entry.proposal for entry in entries if entry.attention.has_conflicts is None]\n",
+        "    unknown = matches\n",
+        _LIST_PAGE_TESTS,
+    ),
+    Mutation(
+        "the cookie of read proposals is bounded",
+        "docyard/web/proposals/read_marks.py",
+        "list(new_marks.items())[-MAX_MARKS:]",
+        "list(new_marks.items())",
+        _LIST_PAGE_TESTS,
+    ),
+    Mutation(
+        "a read proposal that changes is unread again",
+        "docyard/web/proposals/read_marks.py",
+        "marks.get(proposal.id) != _digest(proposal)",
+        "proposal.id not in marks",
+        _LIST_PAGE_TESTS,
+    ),
     Mutation(
         "a rule that denies a group is stronger than one that permits",
         "docyard/identity/rules.py",
