@@ -888,8 +888,8 @@ MUTATIONS = (
     Mutation(
         "an event is queued once",
         "docyard/notifications/queue.py",
-        "        return bool(connection.execute(statement).rowcount)\n",
-        "        return bool(connection.execute(statement).rowcount) or event_id != _START_EVENT\n",
+        "        return connection.execute(statement).first() is not None\n",
+        "        return connection.execute(statement).first() is not None or event_id != _START_EVENT\n",
         ("tests/docyard/notifications/test_queue.py",),
     ),
     Mutation(

@@ -203,8 +203,9 @@ class NotificationQueue:
             dialect.insert(NOTIFIED_EVENTS)
             .values(**owner._asdict(), event_id=event_id, time=time_ms)
             .on_conflict_do_nothing()
+            .returning(NOTIFIED_EVENTS.c.event_id)
         )
-        return bool(connection.execute(statement).rowcount)
+        return connection.execute(statement).first() is not None
 
     def _limit_waiting(self, connection: Connection, owner: QueueOwner, now: int) -> None:
         """Let the oldest notifications fail if too many are waiting."""

@@ -48,7 +48,7 @@ def test_each_event_reaches_those_whom_it_concerns(server: NotifyingServer) -> N
     bea, cid = server.setup.person("bea"), server.setup.person("cid")
     actions.comment(proposal.id, cid, "Why, @bea?")
     assert notifier.work()
-    assert server.list_mails()[1:] == [(ADA, OWNER), (BEA, MENTIONED)]
+    assert sorted(server.list_mails()[1:]) == [(ADA, OWNER), (BEA, MENTIONED)]
     actions.review(proposal.id, bea, ReviewDecision.REQUEST_CHANGES, "No.")
     assert notifier.work()
     assert server.list_mails()[3:] == [(ADA, OWNER)]
