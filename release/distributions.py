@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
+SHARED_DATA = "share"
+"""The folder of manual pages and completion scripts, which an installation has outside the packages."""
+
+_DATA_FOLDER = re.compile(r"^[^/]+\.data/data/")
 
 
 class DistributionError(Exception):
@@ -61,13 +66,17 @@ def build_and_compare(source: Path, target: Path, time: int) -> Distributions:
 
 
 def check_wheel(wheel: Path, source: Path) -> None:
-    """Raise DistributionError unless the wheel contains exactly the files of the packages in `source`."""
+    """Raise DistributionError unless the wheel contains exactly the files of the folders in `source`."""
     with zipfile.ZipFile(wheel) as archive:
-        names = {name for name in archive.namelist() if not name.partition("/")[0].endswith(".dist-info")}
+        names = {
+            _DATA_FOLDER.sub("", name)
+            for name in archive.namelist()
+            if not name.partition("/")[0].endswith(".dist-info")
+        }
     expected_names = {
         path.relative_to(source).as_posix()
-        for package in PACKAGES
-        for path in (source / package).rglob("*")
+        for folder in (*PACKAGES, SHARED_DATA)
+        for path in (source / folder).rglob("*")
         if path.is_file()
     }
     if names != expected_names:

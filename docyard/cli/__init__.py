@@ -12,6 +12,7 @@ drift_report.py        sections whose code changed later, as text and as Markdow
 fixes.py               the fixes of `docyard fix`: in a commit, in a work tree, or in a preview
 hosts/                 configurations of MCP hosts, and the files that connect a team's hosts
 main.py                the group of commands, and the exit code of a run
+man_pages.py           manual pages and completion scripts, which an installation has below `share/`
 proposals/             proposals at the command line
 recent_commits.py      the commits of a branch that changed documents
 reference.py           the reference pages in `docs/`, generated from tools, commands and settings

@@ -1,12 +1,13 @@
-"""The reference pages in `docs/`, generated from the tools, the commands and the settings.
+"""The generated pages: the reference in `docs/`, and the manual pages and completion scripts in `share/`.
 
-python -m docyard.cli.reference          writes docs/tools.md, docs/commands.md and docs/configuration.md
+python -m docyard.cli.reference          writes docs/tools.md, docs/commands.md, docs/configuration.md, share/
 python -m docyard.cli.reference --check  prints the names of stale pages; exits with 1 if there are any
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from docyard.cli.configuration_page import render_configuration_page
+from docyard.cli.man_pages import render_share_files
 
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def render_tools_page() -> str:
@@ -162,17 +164,23 @@ def _render_command(command: click.Command, context: click.Context, title: str) 
 
 
 def render_pages() -> Mapping[str, str]:
-    """Return the text of the generated pages, by file name in `docs/`."""
+    """Return the text of the generated pages, by path."""
     return {
-        "tools.md": render_tools_page(),
-        "commands.md": render_commands_page(),
-        "configuration.md": render_configuration_page(),
+        "docs/tools.md": render_tools_page(),
+        "docs/commands.md": render_commands_page(),
+        "docs/configuration.md": render_configuration_page(),
+        **{f"share/{path}": text for path, text in render_share_files().items()},
     }
 
 
-def find_stale_pages(folder: Path = DOCS) -> list[str]:
-    """Return the names of the pages that differ from the generated text."""
-    return [name for name, text in render_pages().items() if not _has_text(folder / name, text)]
+def find_stale_pages(root: Path = ROOT) -> list[str]:
+    """Return the paths of the pages that differ from the generated text, or are no longer generated."""
+    pages = render_pages()
+    files = (file.relative_to(root).as_posix() for file in (root / "share").rglob("*") if file.is_file())
+    return [
+        *(path for path, text in pages.items() if not _has_text(root / path, text)),
+        *sorted(path for path in files if path not in pages),
+    ]
 
 
 def _has_text(path: Path, text: str) -> bool:
@@ -186,8 +194,11 @@ def main() -> int:
         if stale_pages:
             print(f"stale: {', '.join(stale_pages)}; run `make docs`", file=sys.stderr)
         return 1 if stale_pages else 0
-    for name, text in render_pages().items():
-        (DOCS / name).write_text(text, encoding="utf-8")
+    shutil.rmtree(ROOT / "share", ignore_errors=True)
+    for path, text in render_pages().items():
+        file = ROOT / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -115,7 +115,12 @@ def test_environment_is_installed_with_hashes() -> None:
 @pytest.mark.process
 def test_wheel_has_five_typed_packages_and_their_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {name.partition("/")[0] for name in names} == {*PACKAGES, f"docyard-{__version__}.dist-info"}
+    assert {name.partition("/")[0] for name in names} == {
+        *PACKAGES,
+        f"docyard-{__version__}.dist-info",
+        f"docyard-{__version__}.data",
+    }
+    assert f"docyard-{__version__}.data/data/share/man/man1/docyard-search.1" in names
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
     data = {
         path.relative_to(ROOT).as_posix()

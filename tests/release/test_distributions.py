@@ -60,6 +60,16 @@ def test_wheel_with_all_files_of_the_packages_is_accepted(source: Path, tmp_path
     check_wheel(write_wheel(tmp_path / "w.whl", *(f"{package}/py.typed" for package in PACKAGES)), source)
 
 
+def test_wheel_has_exactly_the_shared_data(source: Path, tmp_path: Path) -> None:
+    (source / "share/man/man1").mkdir(parents=True)
+    (source / "share/man/man1/docyard.1").touch()
+    modules = [f"{package}/py.typed" for package in PACKAGES]
+    page = "docyard-1.0.data/data/share/man/man1/docyard.1"
+    check_wheel(write_wheel(tmp_path / "w.whl", *modules, page), source)
+    with pytest.raises(DistributionError, match=r"missing \['share/man/man1/docyard\.1'\]"):
+        check_wheel(write_wheel(tmp_path / "w.whl", *modules), source)
+
+
 def test_wheel_with_a_test_is_refused(source: Path, tmp_path: Path) -> None:
     names = (*(f"{package}/py.typed" for package in PACKAGES), "tests/test_one.py")
     with pytest.raises(DistributionError, match=r"tests/test_one\.py"):
