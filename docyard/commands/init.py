@@ -17,6 +17,7 @@ from docyard.cli.hosts.configurations import (
     PROJECT_HOSTS,
     HostConfiguration,
     build_host_configurations,
+    detect_hosts,
     find_project_host,
 )
 from docyard.commands import options
@@ -184,7 +185,8 @@ def command(
 
     In a folder without a repository, the command creates a repository. Existing files are not changed. If a
     site generator publishes the documents, its dialect and the form of the anchors are detected and set. Then
-    the configuration of common MCP hosts is printed.
+    the configuration of the MCP host is printed whose files the repository has, else that of Claude Code.
+    --hosts prints those of all hosts.
 
     --host is for a team: with --write, the command adds the server to the host's configuration in the
     repository, and a section to AGENTS.md or CLAUDE.md. The rest of existing files stays as it is.
@@ -229,7 +231,9 @@ def command(
         }
         console.print_json(result)
     else:
-        _print_result(is_new_repository, site, commit, hosts)
+        if site is not None:
+            _print_workspace(is_new_repository, site, commit)
+        _print_hosts(hosts, None if only_hosts else folder)
     return Exit.DONE
 
 
@@ -400,34 +404,46 @@ def _write_workflow(folder: Path, forge: str, requirement: str | None, as_json: 
     return Exit.DONE
 
 
-def _print_result(
-    is_new_repository: bool,
-    site: SiteSettings | None,
-    commit: str | None,
-    hosts: tuple[HostConfiguration, ...],
-) -> None:
+def _print_workspace(is_new_repository: bool, site: SiteSettings, commit: str | None) -> None:
     if is_new_repository:
         click.echo("Created a Git repository.")
-    if site is not None:
-        for line in site.describe():
-            click.echo(line)
-        click.echo(
-            f"Committed docyard.toml ({commit[:12]})."
-            if commit
-            else "Wrote docyard.toml. This repository requires signed commits, so commit it yourself:\n"
-            "    git add docyard.toml && git commit"
-        )
-        click.echo(
-            "For existing documents: `docyard validate` reports problems, "
-            "`docyard fix --check` previews their fixes."
-        )
-        click.echo()
-    click.echo("Connect an agent with one of these configurations:")
-    for host in hosts:
+    for line in site.describe():
+        click.echo(line)
+    click.echo(
+        f"Committed docyard.toml ({commit[:12]})."
+        if commit
+        else "Wrote docyard.toml. This repository requires signed commits, so commit it yourself:\n"
+        "    git add docyard.toml && git commit"
+    )
+    click.echo(
+        "For existing documents: `docyard validate` reports problems, "
+        "`docyard fix --check` previews their fixes."
+    )
+    click.echo()
+
+
+def _print_hosts(hosts: tuple[HostConfiguration, ...], project: Path | None) -> None:
+    """Print the configurations of hosts: of those that left files in a project, else of the first host.
+
+    If `project` is None, print the configuration of every host.
+    """
+    if project is None:
+        shown_hosts = hosts
+        click.echo("Connect an agent with one of these configurations:")
+    else:
+        names = detect_hosts(project)
+        shown_hosts = tuple(host for host in hosts if host.host in names) or hosts[:1]
+        click.echo("Connect an agent:")
+    for host in shown_hosts:
         click.echo()
         click.secho(f"{host.host}: {host.place}", bold=True)
         click.echo("\n".join(f"    {line}" for line in host.text.splitlines()))
     click.echo()
+    other_names = [host.host for host in hosts if host not in shown_hosts]
+    if project is not None and other_names:
+        is_current = project.resolve() == environment.get_current_directory().resolve()
+        command = "docyard init --hosts" + ("" if is_current else f" -C {shlex.quote(str(project))}")
+        click.echo(f"`{command}` prints more configurations: {', '.join(other_names)}.")
     click.echo(
         "For a team: `docyard init --host NAME --write` writes files to commit "
         f"(NAME: {', '.join(PROJECT_HOSTS)})."

@@ -24,13 +24,15 @@ class ProjectHost:
     """The configuration that a host reads from a project: the values of `--host`, and the files.
 
     `folder` is the host's notation for the folder of the project. `instructions` is the file with
-    instructions for agents. `remark` describes a step that each member of the team takes, if there is one.
+    instructions for agents. `traces` are the files and folders that a project has if its members use the
+    host. `remark` describes a step that each member of the team takes, if there is one.
     """
 
     option: str
     path: str
     folder: str
     instructions: str
+    traces: tuple[str, ...]
     remark: str = ""
 
 
@@ -69,6 +71,7 @@ HOSTS = (
             ".mcp.json",
             "${CLAUDE_PROJECT_DIR:-.}",
             "CLAUDE.md",
+            (".claude", ".mcp.json", "CLAUDE.md"),
             "Claude Code asks each member once whether to use the server.",
         ),
     ),
@@ -78,7 +81,9 @@ HOSTS = (
         "~/.cursor/mcp.json",
         "json",
         "mcpServers",
-        project=ProjectHost("cursor", ".cursor/mcp.json", "${workspaceFolder}", "AGENTS.md"),
+        project=ProjectHost(
+            "cursor", ".cursor/mcp.json", "${workspaceFolder}", "AGENTS.md", (".cursor", ".cursorrules")
+        ),
     ),
     Host(
         "VS Code",
@@ -86,7 +91,7 @@ HOSTS = (
         "json",
         "servers",
         leading=_STDIO,
-        project=ProjectHost("vscode", ".vscode/mcp.json", "${workspaceFolder}", "AGENTS.md"),
+        project=ProjectHost("vscode", ".vscode/mcp.json", "${workspaceFolder}", "AGENTS.md", (".vscode",)),
     ),
     Host(
         "Zed",
@@ -95,7 +100,7 @@ HOSTS = (
         "context_servers",
         trailing={"env": {}},
         # Zed starts a server in the folder of the project.
-        project=ProjectHost("zed", ".zed/settings.json", ".", "AGENTS.md"),
+        project=ProjectHost("zed", ".zed/settings.json", ".", "AGENTS.md", (".zed",)),
     ),
     Host(
         "Codex",
@@ -108,6 +113,7 @@ HOSTS = (
             ".codex/config.toml",
             ".",
             "AGENTS.md",
+            (".codex",),
             "Codex reads the file only in projects that the member trusts.",
         ),
     ),
@@ -144,6 +150,15 @@ def build_host_configurations(command: Sequence[str]) -> tuple[HostConfiguration
             else format_configuration(host, command, host.language),
         )
         for host in HOSTS
+    )
+
+
+def detect_hosts(folder: Path) -> tuple[str, ...]:
+    """Return the names of the hosts that left files in a project, in the order of `HOSTS`."""
+    return tuple(
+        host.name
+        for host in HOSTS
+        if host.project is not None and any((folder / trace).exists() for trace in host.project.traces)
     )
 
 

@@ -115,6 +115,35 @@ def test_hosts_option_changes_no_file(repo: Path, git: Git, capsys: pytest.Captu
     assert git("status", "--porcelain") == ""
 
 
+@loop_over(
+    ("files", "hosts"),
+    [
+        ((), ["Claude Code"]),
+        (("README.md", "AGENTS.md"), ["Claude Code"]),
+        ((".cursor/rules/a.mdc",), ["Cursor"]),
+        ((".vscode/settings.json", ".codex/config.toml"), ["VS Code", "Codex"]),
+        (("CLAUDE.md",), ["Claude Code"]),
+        ((".zed/settings.json",), ["Zed"]),
+    ],
+)
+def test_only_hosts_with_files_in_the_repository_are_printed(
+    files: tuple[str, ...], hosts: list[str], tmp_path: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / f"specs{len(files)}{hosts[-1][:3]}"
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
+    assert main(["init", str(folder)]) == 0
+    output = capsys.readouterr().out
+    configurations = build_host_configurations(SERVE_COMMAND)
+    assert [host.host for host in configurations if f"\n{host.host}: {host.place}\n" in output] == hosts
+    assert f"`docyard init --hosts -C {folder}` prints more configurations: " in output
+    assert main(["init", "--hosts", "-C", str(folder)]) == 0
+    output = capsys.readouterr().out
+    assert all(f"\n{host.host}: {host.place}\n" in output for host in configurations)
+    assert "prints more configurations" not in output
+
+
 def test_configuration_of_every_host_contains_same_command() -> None:
     for host in build_host_configurations(SERVE_COMMAND):
         match host.language:
