@@ -9,6 +9,7 @@ Comments are returned in pages of threads.
 from __future__ import annotations
 
 import hashlib
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,22 +52,20 @@ class CommentLocation(NamedTuple):
 def build_comment_target(document: Document, slug: str | None, quote: str = "") -> CommentTarget:
     """Return the target of a new comment: a section, the whole document, or words quoted from it.
 
-    Raises SectionNotFound, AmbiguousAddress, InvalidAddress, and InvalidEventText for words that are not in
-    the text.
+    Words that are quoted from the rendered text become their source. Raises SectionNotFound,
+    AmbiguousAddress, InvalidAddress, and InvalidEventText for words that are not in the text.
     """
     section = resolve_section(document, slug) if slug is not None else None
     data = _read_text(document, section)
-    quote = quote.strip()
-    if len(quote) > MAX_QUOTE_CHARACTERS or not _contains_quote(data, quote):
-        reason = (
-            "is too long" if len(quote) > MAX_QUOTE_CHARACTERS else "is not in the text that is commented on"
-        )
+    source_quote = find_quote(data, quote) if len(quote.strip()) <= MAX_QUOTE_CHARACTERS else quote
+    if source_quote is None or len(source_quote) > MAX_QUOTE_CHARACTERS:
+        reason = "is not in the text that is commented on" if source_quote is None else "is too long"
         raise InvalidEventText(
             f"the quote {reason}",
             fix=f"Quote at most {MAX_QUOTE_CHARACTERS} characters exactly as in the text, or omit the quote.",
             field="quote",
         )
-    return CommentTarget(document.path, section.key if section else None, _hash_text(data), quote)
+    return CommentTarget(document.path, section.key if section else None, _hash_text(data), source_quote)
 
 
 def find_comment_location(comment: Comment, tip: Snapshot) -> CommentLocation | None:
@@ -179,6 +178,34 @@ def read_target_text(document: Document, slug: str | None) -> str:
 
 def _hash_text(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+# A word, or a part of the source that a rendered text lacks: the number or box of an item, the target of a
+# link, an anchor, a tag, an entity.
+_WORD = re.compile(
+    r"^[ \t>]*\d{1,9}[.)](?=\s)|\[[xX]\]|\]\([^()\s]{0,1000}(?:\s\"[^\"\n]{0,200}\")?\)|\{#[^{}\s]{1,200}\}"
+    r"|</?[a-zA-Z][^<>\n]{0,200}>|&#?[a-zA-Z0-9]{1,31};|([^\W_]+)",
+    re.MULTILINE,
+)
+
+
+def find_quote(data: bytes, quote: str) -> str | None:
+    """Return the source of the words that a quote repeats; None if a text has no such words in this order.
+
+    The quote is source, or rendered text, which has no marks of emphasis, code, links and tables.
+    """
+    quote = quote.strip()
+    if _contains_quote(data, quote):
+        return quote
+    text = data.decode("utf-8", "replace")
+    words = [match for match in _WORD.finditer(text) if match[1]]
+    quoted_words = [match[1] for match in _WORD.finditer(quote) if match[1]]
+    joined_words = " ".join(["", *(match[1] for match in words), ""])
+    position = joined_words.find(" ".join(["", *quoted_words, ""])) if quoted_words else -1
+    if position < 0:
+        return None
+    first = joined_words.count(" ", 0, position)
+    return text[words[first].start() : words[first + len(quoted_words) - 1].end()]
 
 
 def _contains_quote(data: bytes, quote: str) -> bool:

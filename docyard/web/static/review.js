@@ -15,7 +15,7 @@ function joinRow(row) {
 }
 
 function readSelectedText(fragment) {
-  findAll("del, .old, summary", fragment).forEach((element) => element.remove());
+  findAll("del, .old, summary, .version-name, h1, h2, h3, h4, h5, h6", fragment).forEach((element) => element.remove());
   const rows = findAll(".row", fragment);
   const text = rows.length ? rows.map(joinRow).filter(Boolean).join("\n") : fragment.textContent;
   return text.trim().replace(/^#{1,6} .*(\n+|$)/, "").slice(0, 500);  // a comment is about the text below the heading

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from workspace.proposals.comments import (
     TextStatus,
     build_comment_target,
     find_comment_location,
+    find_quote,
 )
 from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 from workspace.proposals.proposal import Comment
@@ -264,3 +266,42 @@ def test_comment_with_attribute_list_below_heading_is_unchanged(repo: Repo) -> N
         "retries.md",
         "faults",
     )
+
+
+RENDERED_TEXT = b"""## Waits {#waits}
+
+When an answer *carries* `Retry-After`, the [client](../a.md "x") waits
+**that** long, see ![chart](c.png).
+
+| Answer | Wait |
+|---|---|
+| `429` | What it says |
+
+- [ ] Say *why*
+"""
+
+
+@pytest.mark.parametrize(
+    ("quote", "source"),
+    [
+        ("answer carries Retry-After, the client", "answer *carries* `Retry-After`, the [client"),
+        ("the client waits that long", 'the [client](../a.md "x") waits\n**that** long'),
+        ("Waits\nWhen an answer", "Waits {#waits}\n\nWhen an answer"),
+        ("Wait\n429", "Wait |\n|---|---|\n| `429"),
+        ("429\nWhat it says\nSay why", "429` | What it says |\n\n- [ ] Say *why"),
+        ("answer *carries*", "answer *carries*"),
+        ("answer carries nothing", None),
+        ("client ../a.md", None),
+        ("answers", None),
+        ("...", None),
+    ],
+)
+def test_quote_of_rendered_text_becomes_its_source(quote: str, source: str | None) -> None:
+    assert find_quote(RENDERED_TEXT, quote) == source
+
+
+def test_quote_search_takes_little_time_for_adversarial_texts() -> None:
+    start = time.process_time()
+    for text in (b"a](" * 20_000, b"a" + b"*" * 60_000, b"a " * 30_000, b"a [" * 20_000, b"a<b" * 20_000):
+        assert find_quote(text, "a " * 200 + "z") is None
+    assert time.process_time() - start < 5
