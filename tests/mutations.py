@@ -774,6 +774,13 @@ MUTATIONS = (
         ("tests/workspace/rendering",),
     ),
     Mutation(
+        "a browser saves an SVG image that is opened by itself",
+        "workspace/rendering/raw.py",
+        "            _format_attachment(path),\n",
+        '            "inline",\n',
+        ("tests/workspace/rendering/test_raw.py",),
+    ),
+    Mutation(
         "a formula has only elements and attributes of MathML",
         "workspace/rendering/sanitizer.py",
         "            return value if is_allowed else None\n        match name:\n",

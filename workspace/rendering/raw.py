@@ -1,6 +1,7 @@
 """Raw files: the formats that a browser may display, and those that it may only save.
 
-The response forbids browsers to detect the type.
+The response forbids browsers to detect the type. A browser displays an SVG image in a page, where its scripts
+do not run, but saves it if it is opened by itself, where only a policy would keep its scripts from running.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MAX_RAW_BYTES = 50_000_000
 
 _NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
-# An SVG may have styles only: no script runs, nothing is loaded, and it has no origin.
+# For a browser that displays an SVG image by itself: no script runs, nothing is loaded, and it has no origin.
 _SVG_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 _FILE_POLICY = "sandbox; default-src 'none'"
 _SVG_SAMPLE_BYTES = 4_096
@@ -38,7 +39,7 @@ class RawFile(NamedTuple):
 
 
 def read_raw_file(snapshot: Snapshot, path: str) -> RawFile:
-    """Return the file at a path of the commit: images and text to display, other files to save.
+    """Return the file at a path of the commit: images and text to display, SVG and other files to save.
 
     A path may be any regular file under `root`, except for `exclude` and folders that begin with a dot.
     Raises DocumentNotFound, LimitExceeded.
@@ -63,10 +64,19 @@ def _choose_headers(path: str, data: bytes) -> tuple[str, str, Mapping[str, str]
     if image_type:
         return image_type, "inline", {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
     if path.lower().endswith(".svg") and b"<svg" in data[:_SVG_SAMPLE_BYTES].lower():
-        return "image/svg+xml", "inline", {**_NO_SNIFFING, "Content-Security-Policy": _SVG_POLICY}
+        return (
+            "image/svg+xml",
+            _format_attachment(path),
+            {**_NO_SNIFFING, "Content-Security-Policy": _SVG_POLICY},
+        )
     headers = {**_NO_SNIFFING, "Content-Security-Policy": _FILE_POLICY}
     if not is_binary(data):
         return "text/plain; charset=utf-8", "inline", headers
+    return "application/octet-stream", _format_attachment(path), headers
+
+
+def _format_attachment(path: str) -> str:
+    """Return the disposition of a file to save."""
     name = PurePosixPath(path).name.encode("utf-8", "replace").decode()
     # RFC 6266 §4.3: characters of the name that are not ASCII are percent-encoded.
-    return "application/octet-stream", f"attachment; filename*=UTF-8''{quote(name, safe='')}", headers
+    return f"attachment; filename*=UTF-8''{quote(name, safe='')}"

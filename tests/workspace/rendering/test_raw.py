@@ -48,7 +48,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         ("a.gif", "image/gif", "inline"),
         ("a.webp", "image/webp", "inline"),
         ("a.avif", "image/avif", "inline"),
-        ("a.svg", "image/svg+xml", "inline"),
+        ("a.svg", "image/svg+xml", "attachment; filename*=UTF-8''a.svg"),
         ("no.svg", "text/plain; charset=utf-8", "inline"),
         ("page.html", "text/plain; charset=utf-8", "inline"),
         ("code.py", "text/plain; charset=utf-8", "inline"),
