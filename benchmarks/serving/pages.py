@@ -51,7 +51,7 @@ SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
 
 _MAX_SMALL_DOCUMENTS = 1_500  # documents, without the generated document
 _HISTORY_COMMITS = 60  # commits to one document
-_OPEN_PROPOSALS = 20  # proposals that change one document each
+_OPEN_PROPOSALS = 100  # proposals that change one document each
 _SECTION_COUNT = 100
 _ACTOR = Actor(
     Author("Benchmark", "benchmark@example.org", IdentitySource.CLIENT, "benchmark"), "page", "benchmark"
@@ -153,7 +153,8 @@ def draw_page_urls(
         "commit": [f"/commit/{commit}"],
         "search": [f"/search?q={quote(' '.join(query))}" for query in queries],
         "proposals": ["/proposals"],
-        "proposal": [f"/proposals/{id}" for id in content.simple_ids],
+        "proposals, filtered": ["/proposals?needs=me&path=*.md&search=proposal&author=benchmark"],
+        "proposal": [f"/proposals/{id}" for id in content.simple_ids[:rounds]],
         "changes of 100 sections, first page": [f"/proposals/{content.many_sections_id}/changes?view=side"],
         "changes, inline": [f"/proposals/{content.many_sections_id}/changes?view=inline"],
         "conflicts": [f"/proposals/{content.conflicting_id}/conflicts"],
