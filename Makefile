@@ -33,7 +33,7 @@ help:
 	@echo 'make pictures         regenerate the pictures of docs/ (needs Chromium)'
 	@echo 'make site             the documentation as a site in build/site/VERSION; a dead link fails'
 	@echo 'make lock             regenerate requirements.lock (needs uv)'
-	@echo 'make dist             build and check the files of a release, from the last commit'
+	@echo 'make dist             build the files of a release from the last commit, and try each of them'
 	@echo 'make clean            remove what these make'
 
 $(STAMP): pyproject.toml requirements.lock
@@ -141,18 +141,19 @@ browser: $(VENV)/.browser $(NODE)/browser/.installed
 pictures: $(VENV)/.browser
 	$(BIN)/python -m tests.browser.pictures
 
-# Its generator is fetched into an environment of its own, since no test needs it.
-$(VENV)-site/.installed: Makefile
+# The generator of the site, and uv, which installs the files of a release as a user does. They are fetched into an
+# environment of their own, since no test needs them.
+$(VENV)-tools/.installed: Makefile
 	@test -n "$(PYTHON)" || { echo 'Docyard needs Python 3.11 or newer: install one, or name it with PYTHON=…' >&2; exit 2; }
 	@rm -rf $(@D)
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check zensical==0.0.73
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 zensical==0.0.73
 	@touch $@
 
 # Zensical checks links to pages and sections; images, files and folders are checked by Docyard.
-site: $(STAMP) $(VENV)-site/.installed
+site: $(STAMP) $(VENV)-tools/.installed
 	$(BIN)/docyard validate docs
-	$(VENV)-site/bin/zensical build --strict --clean --config-file mkdocs.yml
+	$(VENV)-tools/bin/zensical build --strict --clean --config-file mkdocs.yml
 	version=$$($(BIN)/python -c 'import docyard; print(docyard.__version__)') && mkdir -p build/site && \
 		rm -rf "build/site/$$version" && cp -R build/site-page "build/site/$$version"
 	$(BIN)/python -m release.site_versions build/site
@@ -161,8 +162,8 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
 		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
-dist: $(STAMP) $(NODE)/release/.installed
-	$(BIN)/python -m release --node $(NODE)
+dist: $(STAMP) $(NODE)/release/.installed $(VENV)-tools/.installed
+	$(BIN)/python -m release --node $(NODE) --tools $(VENV)-tools
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache

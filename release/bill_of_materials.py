@@ -12,10 +12,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from docyard import __version__
+from release.programs import ReleaseError
 from release.registry_entry import read_project
 
 
-class BillError(Exception):
+class BillError(ReleaseError):
     """The bill of materials cannot be written."""
 
 

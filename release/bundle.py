@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import zipfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 from docyard import __version__
-from release.installation import read_versions
+from release.archives import write_archive
+from release.installation import Installer, create_repository, read_versions, try_server
+from release.programs import ProgramError, ReleaseError, run_program
 from release.registry_entry import read_project
 from tools.toolsets import select_tools
 
@@ -30,7 +30,7 @@ sys.exit(main())
 '''
 
 
-class BundleError(Exception):
+class BundleError(ReleaseError):
     """The packing tool refuses the manifest, or fails."""
 
 
@@ -121,21 +121,31 @@ def pack_bundle(command: list[str], folder: Path, target: Path, time: int) -> Pa
 
     `time` is the time of all files in the bundle, in seconds. Raises BundleError.
     """
-    process = subprocess.run([*command, "pack", folder, target], capture_output=True, text=True, timeout=120)
-    if process.returncode or not target.exists():
-        raise BundleError(f"the bundle cannot be packed: {process.stdout}{process.stderr}")
-    _set_time(target, time)
+    try:
+        run_program(*command, "validate", folder / "manifest.json")
+        run_program(*command, "pack", folder, target)
+    except ProgramError as error:
+        raise BundleError(f"the bundle cannot be packed: {error}") from error
+    # The tool writes the present time for each file.
+    with zipfile.ZipFile(target) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    write_archive(target, files, time)
     return target
 
 
-def _set_time(target: Path, time: int) -> None:
-    """Write the archive again with this time for each file: the tool writes the present time."""
-    moment = datetime.fromtimestamp(time, UTC)
-    with zipfile.ZipFile(target) as archive:
-        entries = [(entry, archive.read(entry)) for entry in archive.infolist()]
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for entry, data in sorted(entries, key=lambda item: item[0].filename):
-            new_entry = zipfile.ZipInfo(entry.filename, moment.timetuple()[:6])
-            new_entry.external_attr = 0o644 << 16
-            new_entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(new_entry, data)
+def try_bundle(bundle: Path, installer: Installer, docyard: Path, home: Path) -> str:
+    """Unpack a bundle and start its server as its manifest says, with a new repository. Return a summary.
+
+    `docyard` creates the repository. All files are written in the new folder `home`. Raises ProgramError.
+    """
+    # A host unpacks into a folder of the user, whose name can have spaces.
+    folder = home / "unpacked bundle"
+    home.mkdir()
+    repository = create_repository(docyard, home)
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(folder)
+    configuration = json.loads((folder / "manifest.json").read_bytes())["server"]["mcp_config"]
+    values = {"${__dirname}": str(folder), "${user_config.repository}": str(repository)}
+    arguments = [values.get(argument, argument) for argument in configuration["args"]]
+    program = installer.uv.with_name(configuration["command"])
+    return try_server([str(program), *arguments], repository, home, installer.variables)

@@ -11,6 +11,8 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+from release.programs import ReleaseError
+
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 SHARED_DATA = "share"
 """The folder of manual pages and completion scripts, which an installation has outside the packages."""
@@ -18,7 +20,7 @@ SHARED_DATA = "share"
 _DATA_FOLDER = re.compile(r"^[^/]+\.data/data/")
 
 
-class DistributionError(Exception):
+class DistributionError(ReleaseError):
     """A distribution has wrong contents, or cannot be built twice with equal bytes."""
 
 
@@ -60,9 +62,14 @@ def build_and_compare(source: Path, target: Path, time: int) -> Distributions:
     [root] = copy.iterdir()
     second_files = _build(root, target.with_name("second"), time)
     for file, second_file in zip(files, second_files, strict=True):
-        if file.name != second_file.name or file.read_bytes() != second_file.read_bytes():
-            raise DistributionError(f"{file.name} differs from the {second_file.name} of a second build")
+        compare_files(file, second_file)
     return files
+
+
+def compare_files(file: Path, second_file: Path) -> None:
+    """Raise DistributionError if the files of two builds differ."""
+    if file.read_bytes() != second_file.read_bytes():
+        raise DistributionError(f"{file.name} differs from the {second_file.name} of a second build")
 
 
 def check_wheel(wheel: Path, source: Path) -> None:

@@ -11,11 +11,20 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from jsonschema import Draft7Validator
+
 from docyard import __version__
+from release.installation import Installer, create_repository, try_server
+from release.programs import ReleaseError
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 ENTRY_FILE = ROOT / "server.json"
+SCHEMA_FILE = Path(__file__).with_name("server.schema.json")
+
+
+class EntryError(ReleaseError):
+    """The entry does not have the form that the registry requires."""
 
 
 def read_project(root: Path = ROOT) -> dict[str, Any]:
@@ -58,6 +67,33 @@ def build_entry() -> dict[str, object]:
 def format_entry() -> str:
     """Return the text of `server.json`."""
     return json.dumps(build_entry(), indent=2, ensure_ascii=False) + "\n"
+
+
+def check_entry(entry: dict[str, Any]) -> None:
+    """Raise EntryError for an entry that the schema does not accept."""
+    validator = Draft7Validator(json.loads(SCHEMA_FILE.read_bytes()))
+    if messages := [f"{error.json_path}: {error.message}" for error in validator.iter_errors(entry)]:
+        raise EntryError(f"server.json is invalid: {'; '.join(messages)}")
+
+
+def try_entry(entry: dict[str, Any], wheel: Path, installer: Installer, docyard: Path, home: Path) -> str:
+    """Start the server of an entry as a host does, and return a summary.
+
+    The package is the wheel, because it is not on PyPI yet. `docyard` creates the repository. All files are
+    written in the new folder `home`. Raises EntryError, ProgramError.
+    """
+    check_entry(entry)
+    home.mkdir()
+    repository = create_repository(docyard, home)
+    [package] = entry["packages"]
+    values = {"--repo": str(repository)}
+    arguments: list[str] = []
+    for argument in package["packageArguments"]:
+        is_named = argument["type"] == "named"
+        arguments += [argument["name"], values[argument["name"]]] if is_named else [argument["value"]]
+    command = [str(installer.uv.with_name(package["runtimeHint"])), "--constraints", str(installer.versions)]
+    command += ["--from", str(wheel), package["identifier"], *arguments]
+    return try_server(command, repository, home, installer.variables)
 
 
 def main() -> int:

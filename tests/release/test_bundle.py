@@ -1,11 +1,8 @@
-"""The MCP bundle: its manifest, its files, and a start with uv."""
+"""The MCP bundle: its manifest and its files. `make dist` starts it with uv."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -78,22 +75,3 @@ def test_invalid_manifest_is_refused(packing_command: list[str], folder: Path, t
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match="entry_point"):
         pack_bundle(packing_command, folder, tmp_path / "one.mcpb", COMMIT_TIME)
-
-
-@pytest.mark.slow  # requests each library from a package index
-def test_command_of_the_manifest_starts_the_server(tmp_path: Path) -> None:
-    if shutil.which("uv") is None:
-        pytest.skip("uv is not installed")
-    build = (sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path)
-    subprocess.run(build, cwd=ROOT, check=True)
-    [wheel] = tmp_path.glob("*.whl")
-    folder = tmp_path / "bundle"
-    write_bundle_files(wheel, ROOT / "requirements.lock", folder)
-    server = build_manifest()["server"]
-    assert isinstance(server, dict)
-    arguments = [argument.replace("${__dirname}", str(folder)) for argument in server["mcp_config"]["args"]]
-    command = [server["mcp_config"]["command"], *arguments[: arguments.index("serve")], "--version"]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if process.returncode and ("error sending request" in process.stderr or "dns error" in process.stderr):
-        pytest.skip("no package index is reachable")
-    assert process.stdout.split() == ["docyard", __version__], process.stderr

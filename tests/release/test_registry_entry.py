@@ -11,7 +11,15 @@ from click.testing import CliRunner
 
 from docyard import __version__
 from docyard.cli.main import docyard
-from release.registry_entry import ENTRY_FILE, build_entry, format_entry, read_project
+from release.registry_entry import (
+    ENTRY_FILE,
+    EntryError,
+    build_entry,
+    check_entry,
+    format_entry,
+    read_project,
+)
+from tests.loops import loop_over
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,11 +45,30 @@ def test_readme_has_the_name_of_the_entry() -> None:
     assert names == [build_entry()["name"]]
 
 
-def test_entry_is_within_the_limits_of_the_schema() -> None:
-    entry = build_entry()
-    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", str(entry["name"]))
-    assert 3 <= len(str(entry["name"])) <= 200
-    assert 1 <= len(str(entry["description"])) <= 100
+def test_entry_has_the_form_of_the_registry() -> None:
+    check_entry(build_entry())
+
+
+INVALID_VALUES = {
+    "name": "docyard",
+    "description": "x" * 101,
+    "version": "^1.0.0",
+    "packages": [{"registryType": "pypi", "identifier": "docyard", "version": "latest"}],
+    "website": "https://example.org",
+}
+
+
+@loop_over(("field", "value"), INVALID_VALUES.items())
+def test_invalid_value_is_refused_with_its_path(field: str, value: object) -> None:
+    with pytest.raises(EntryError, match=r"\$\.packages|" + field):
+        check_entry({**build_entry(), field: value})
+
+
+@loop_over("field", ["$schema", "name", "title", "description", "version", "packages"])
+def test_missing_field_is_refused(field: str) -> None:
+    entry = {name: value for name, value in build_entry().items() if name != field}
+    with pytest.raises(EntryError, match="is a required property"):
+        check_entry(entry)
 
 
 def test_arguments_are_those_of_the_command() -> None:
