@@ -79,7 +79,8 @@ corpus:
 # calls of version 0.1.0.
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m '(fault or gate) and not (guarantee or slow or soak)' -n auto $(PYTEST)
-	$(BIN)/python -m pytest -m 'not slow' -n auto tests/compatibility/test_version_0_1_0.py $(PYTEST)
+	$(BIN)/python -m pytest -m 'not slow' -n auto tests/compatibility/test_version_0_1_0.py \
+		tests/compatibility/test_interface_0_1_0.py $(PYTEST)
 
 # Properties are tried here with twenty times the examples that they are tried with otherwise.
 # What compares times of the processor runs beside its like alone, and not beside what starts many processes.
