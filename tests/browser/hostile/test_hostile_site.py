@@ -17,7 +17,7 @@ import pytest
 from docyard.web.urls import CHANGES_FEED, PROPOSALS_FEED
 from tests.acceptance.server import build_user_environment
 from tests.browser.conftest import create_context
-from tests.browser.hostile_site import (
+from tests.browser.hostile.hostile_site import (
     DOCUSAURUS_TEXT,
     RAW_FILES,
     HostileSite,
@@ -55,7 +55,7 @@ FIND_DIAGRAM_LINKS_SCRIPT = """() => {
     .filter(({ name, value }) => /href|^on/.test(name) && !/^(#|https?:|about:blank)/.test(value))
     .map(({ name, value }) => `${name}=${value}`);
 }"""
-_MERMAID_SCRIPT = Path(__file__).parents[2] / ".venv-node/browser/node_modules/mermaid/dist/mermaid.min.js"
+_MERMAID_SCRIPT = Path(__file__).parents[3] / ".venv-node/browser/node_modules/mermaid/dist/mermaid.min.js"
 
 
 @pytest.fixture(scope="module")
