@@ -12,6 +12,9 @@ first time   the first request of each of several URLs
 again        later requests of these URLs
 once         the first request of the only URL
 
+A request of `/healthz`, which does no work, is measured before each later request. The ratio of both medians
+depends less on the machine, and on what else it does, than the times do.
+
 Pings of a minimal MCP server are measured before and after the pages, and scale the limits
 (`benchmarks.reports.reference_measurements`). A page of a minimal Starlette server is measured for
 comparison. Prints a table; the exit code is 1 if a limit was missed.
@@ -146,12 +149,22 @@ def draw_page_urls(
     queries = draw_queries(list(small_corpus.read_section_texts()), rounds)
     return {
         "documents, the largest ten": [f"/doc/{quote(path)}" for path in largest_paths],
-        "library": ["/"],
+        "home": ["/"],
+        "library": ["/library"],
         "folder": [f"/folder/{quote(folder)}" for folder in folders] or ["/"],
         "history": [f"/history/{quote(content.long_history_path)}"],
         "blame": [f"/blame/{quote(content.long_history_path)}"],
         "commit": [f"/commit/{commit}"],
         "search": [f"/search?q={quote(' '.join(query))}" for query in queries],
+        "edit": [f"/edit/{quote(path)}" for path in drawn_paths],
+        "create": ["/new"],
+        "move": [f"/move/{quote(path)}" for path in drawn_paths],
+        "remove": [f"/remove/{quote(path)}" for path in drawn_paths],
+        "tasks": ["/tasks"],
+        "tasks as a list": ["/tasks?view=list"],
+        "drift": ["/drift"],
+        "statistics": ["/statistics"],
+        "traces": ["/trace"],
         "proposals": ["/proposals"],
         "proposals, filtered": ["/proposals?needs=me&path=*.md&search=proposal&author=benchmark"],
         "proposal": [f"/proposals/{id}" for id in content.simple_ids[:rounds]],
@@ -183,14 +196,27 @@ def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.
 
 
 class PageTimes(NamedTuple):
-    """The seconds of each request of a kind of page: first requests of each URL, and later requests."""
+    """The seconds of each request of a kind of page: first requests of each URL, and later requests.
+
+    `round_trip_times` are those of a request without work before each later request.
+    """
 
     first_times: list[float]
     later_times: list[float]
+    round_trip_times: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """The median of the later requests relative to that of a request without work."""
+        return compute_percentile(self.later_times, 0.5) / compute_percentile(self.round_trip_times, 0.5)
 
 
-def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> PageTimes:
+def measure(
+    connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int, bare_url: str = "/healthz"
+) -> PageTimes:
     """Measure a request of each URL, then `rounds` requests of these URLs in turn.
+
+    Before each of the later requests, a request of `bare_url` is measured.
 
     Raises RuntimeError if a status is not 200.
     """
@@ -206,7 +232,11 @@ def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds:
         return measure_seconds(request)
 
     first_times = [request_seconds(url) for url in urls]
-    return PageTimes(first_times, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
+    later_times, round_trip_times = [], []
+    for number in range(rounds):
+        round_trip_times.append(request_seconds(bare_url))
+        later_times.append(request_seconds(urls[number % len(urls)]))
+    return PageTimes(first_times, later_times, round_trip_times)
 
 
 def measure_ping_ms(home: Path) -> float:
@@ -222,11 +252,15 @@ def measure_ping_ms(home: Path) -> float:
 
 
 class TableRow(NamedTuple):
-    """A row of the table: times in seconds, and the limit of their median in milliseconds, if any."""
+    """A row of the table: times in seconds, and the limit of their median in milliseconds, if any.
+
+    `ratio` is the median of later requests relative to that of a request without work.
+    """
 
     page: str
     times: list[float]
     limit_ms: float | None
+    ratio: float | None = None
 
     @property
     def is_limit_missed(self) -> bool:
@@ -245,10 +279,10 @@ def make_rows(
             # The first requests of the largest documents have no limit: the server reads and renders their
             # text once.
             yield TableRow(f"{page}, first time", times.first_times, None if "largest" in page else limit_ms)
-            yield TableRow(f"{page}, again", times.later_times, limit_ms)
+            yield TableRow(f"{page}, again", times.later_times, limit_ms, times.ratio)
         else:
             yield TableRow(f"{page}, once", times.first_times, None)
-            yield TableRow(page, times.later_times, limit_ms)
+            yield TableRow(page, times.later_times, limit_ms, times.ratio)
 
 
 def _get_default_limit_ms(document_count: int) -> float:
@@ -262,6 +296,7 @@ def make_table(rows: Sequence[TableRow], document_count: int) -> Table:
         "p50 ms",
         "p95 ms",
         "max ms",
+        "by /healthz",
         "p50 must be",
         title=f"Pages of {document_count:,} documents",
     )
@@ -269,7 +304,10 @@ def make_table(rows: Sequence[TableRow], document_count: int) -> Table:
         values = (compute_percentile(row.times, 0.5), compute_percentile(row.times, 0.95), max(row.times))
         condition = "" if row.limit_ms is None else f"<= {row.limit_ms:.0f}"
         table.add_row(
-            row.page, *(f"{value * 1e3:.1f}" for value in values), condition + " MISSED" * row.is_limit_missed
+            row.page,
+            *(f"{value * 1e3:.1f}" for value in values),
+            "" if row.ratio is None else f"{row.ratio:.1f}x",
+            condition + " MISSED" * row.is_limit_missed,
         )
     return table
 
@@ -297,7 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         other_urls = draw_page_urls(content, corpus, workspace.snapshot().commit or "", options.rounds, rng)
         ping_times_ms = [measure_ping_ms(home)]
         with run_http_server(["-m", "benchmarks.serving.minimal_pages"], home) as connection:
-            times_by_page[_MINIMAL_PAGE] = measure(connection, ["/"], options.rounds)
+            times_by_page[_MINIMAL_PAGE] = measure(connection, ["/"], options.rounds, "/")
         command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
         with run_http_server(command, home) as connection:
             at_once, later = document_urls
