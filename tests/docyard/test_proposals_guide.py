@@ -79,15 +79,16 @@ def test_each_step_of_guide_succeeds(tmp_path: Path) -> None:
             reader.make_calls(text)
         else:
             outputs.append(reader.run_script(text))
-    _, diff_output, merge_output, reopen_output, conflict_output = outputs
+    _, diff_output, merge_output, reopen_output, list_output, conflict_output = outputs
     assert "    ~ A client comes back [-at once.-]{+after a second.+}\n" in diff_output
-    assert f"  next: git switch proposals/{reader.proposal_id}-" in diff_output
+    assert f" git switch proposals/{reader.proposal_id}-" in diff_output
     assert "  guides/retries.md#backoff  " in merge_output  # the quoted words still exist
     assert "requested changes at" in merge_output
     graph = [line.partition("* ")[2] for line in merge_output.splitlines() if re.match(r"[|\\ ]*\* ", line)]
     assert graph[0].endswith(f"Merge proposal {reader.proposal_id}: Say how retries back off")
     assert "after a second, then two, then four" in repo.git("show", "main:guides/retries.md")
     assert "Reopened" in reopen_output
+    assert f"{reader.proposal_id}\tmerged\t" in list_output
     assert "has no conflict with main." in conflict_output
     assert repo.status() == ""
     clone = tmp_path / "clone"
