@@ -136,8 +136,9 @@ def test_push_to_folder_with_work_tree_is_refused(file_sync_pair: SyncPair, tmp_
     )
     file_sync_pair.local_repo.git("remote", "set-url", "origin", "../full")
     file_sync_pair.local_repo.commit({"a.md": "# A\n"})
-    with pytest.raises(PushRejected, match="work tree"):
+    with pytest.raises(PushRejected, match="work tree") as error_info:
         file_sync_pair.sync()
+    assert "Run `git push origin main`" in error_info.value.fix
 
 
 def test_rewound_remote_is_neither_merged_nor_overwritten(sync_pair: SyncPair) -> None:

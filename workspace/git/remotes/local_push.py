@@ -22,6 +22,9 @@ from workspace.git.repository import open_repository
 _HOOK_NAMES = ("pre-receive", "update", "proc-receive", "reference-transaction")
 _INCOMING_PREFIX = "refs/docyard/incoming/"
 _STALE_REF_AGE_S = 86_400
+ONLY_GIT_PUSH = "which only git push"
+"""A part of the reason if `git push` may be accepted, although Docyard cannot push."""
+
 _MAX_ATTEMPTS = 20
 _RETRY_INTERVAL_S = 0.05
 
@@ -108,13 +111,13 @@ def parse_folder_path(url: str) -> Path:
 
 def _check_push_is_allowed(remote_repo: pygit2.Repository) -> None:
     if not remote_repo.is_bare:
-        raise FolderPushRefused("the remote repository has a work tree, which only git push can update")
+        raise FolderPushRefused(f"the remote repository has a work tree, {ONLY_GIT_PUSH} can update")
     hooks = Path(remote_repo.path or "", "hooks")
     with suppress(KeyError):
         hooks = Path(remote_repo.path or "", str(remote_repo.config["core.hooksPath"])).expanduser()
     for hook in _HOOK_NAMES:
         if os.access(hooks / hook, os.X_OK):
-            raise FolderPushRefused(f"the remote repository has the hook {hook}, which only git push runs")
+            raise FolderPushRefused(f"the remote repository has the hook {hook}, {ONLY_GIT_PUSH} runs")
 
 
 def _move_ref(remote_repo: pygit2.Repository, name: str, old_commit: str | None, commit: str) -> None:

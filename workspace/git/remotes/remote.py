@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ import pygit2
 
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.exchange import Exchange, Peer, Progress, clean_message
-from workspace.git.remotes.local_push import FolderPushRefused, push_to_folder
+from workspace.git.remotes.local_push import ONLY_GIT_PUSH, FolderPushRefused, push_to_folder
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.remotes.url import RemoteUrl, Transport, parse_remote_url
 from workspace.git.repository import open_repository
@@ -175,16 +176,20 @@ class GitRemotes:
         secrets = (peer.login.secret,) if peer.login is not None else ()
         message = clean_message(message.replace("\n", "; "), secrets)
         return {
-            branch: _make_rejection(peer.name, clean_message(reason, secrets), message)
+            branch: _make_rejection(peer.name, branch, clean_message(reason, secrets), message)
             for branch, reason in rejections.items()
         }
 
 
-def _make_rejection(remote: str, reason: str, message: str) -> PushRejected:
+def _make_rejection(remote: str, branch: str, reason: str, message: str) -> PushRejected:
     # Git's protocol has only messages for rejections, and no codes.
     if "fast-forward" in reason or "fetch first" in reason or "stale info" in reason:
         return RemoteMoved(remote)
-    return PushRejected(remote, f"{reason} ({message})" if message else reason)
+    error = PushRejected(remote, f"{reason} ({message})" if message else reason)
+    if ONLY_GIT_PUSH in reason:
+        command = shlex.join(["git", "push", remote, branch])
+        error.fix = f"Nothing is lost. Run `{command}`, or use a bare repository as the remote."
+    return error
 
 
 # The functions below run in the child process that connects to the remote.
