@@ -223,7 +223,8 @@ class Notifier:
         except DeliveryFailed as error:
             self._handle_failure(delivery, error)
         else:
-            self._pauses.pop(delivery.channel, None)
+            if self._pauses.pop(delivery.channel, None) is not None:
+                log.warning("a %s is delivered again", StateText(delivery.channel))
             self._results[delivery.id] = lambda: self._queue.end(delivery.id)
         self._record_results()
 

@@ -107,7 +107,7 @@ def test_old_event_that_arrives_late_is_not_sent(
 
 
 def test_failing_receiver_is_tried_again_and_delays_no_mail(
-    server: NotifyingServer, database: Database
+    server: NotifyingServer, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.webhook.answer = respond(500)
     notifier = server.build(RetryLimits())
@@ -119,10 +119,15 @@ def test_failing_receiver_is_tried_again_and_delays_no_mail(
     assert notifier.work()
     assert len(server.webhook.requests) == 1
     server.webhook.answer = respond(204)
-    notifier._pauses.clear()  # as after the delay
+    # as after the delay
+    notifier._pauses = {name: pause._replace(until=0.0) for name, pause in notifier._pauses.items()}
     with database.begin() as connection:
         connection.execute(update(NOTIFICATIONS).values(next_attempt_at=0))
     assert notifier.work()
+    assert [record.message for record in caplog.records if "webhook" in record.message] == [
+        "a webhook fails: status 500",
+        "a webhook is delivered again",
+    ]
     assert sorted(server.list_webhooks()[1:]) == ["commented", "submitted"]
     assert notifier.work()
     assert len(server.webhook.requests) == 3
