@@ -61,6 +61,7 @@ from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
 
 
 class Section(BaseModel):
@@ -341,7 +342,11 @@ class NotifySection(Section):
     def _check_webhook(self) -> NotifySection:
         secrets = self.signing_secrets
         if (self.webhook_url is None) != (not secrets):
-            raise ValueError("must have webhook_url and webhook_secret together: each webhook is signed")
+            raise _report_missing_half(
+                "must have webhook_url and webhook_secret together: each webhook is signed",
+                "notify.webhook_url",
+                "DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET",
+            )
         if len(secrets) > _MAX_SIGNING_SECRETS or any(
             len(secret) < _MIN_SIGNING_SECRET_CHARACTERS for secret in secrets
         ):
@@ -363,13 +368,23 @@ class NotifySection(Section):
         if self.people and self.smtp_host is None:
             raise ValueError("must have smtp_host with people")
         if (self.smtp_user is None) != (not read_secret_value(self.smtp_password)):
-            raise ValueError("must have smtp_user and smtp_password together")
+            raise _report_missing_half(
+                "must have smtp_user and smtp_password together",
+                "notify.smtp_user",
+                "DOCYARD_SERVER__NOTIFY__SMTP_PASSWORD",
+            )
         if self.smtp_user is not None and self.smtp_security == "none":
             raise ValueError('must not have smtp_security = "none" with a password: anyone could read it')
         names = [person.person.casefold() for person in self.people]
         if len(set(names)) < len(names):
             raise ValueError("must name each person once in people")
         return self
+
+
+def _report_missing_half(message: str, setting: str, variable: str) -> PydanticCustomError:
+    """Return the error for a setting of the file that needs a secret, which only a variable may set."""
+    fix = f"Set both: {setting} in the file, and the variable {variable}, which the file must not contain."
+    return PydanticCustomError("missing_half", "{reason}", {"reason": message, "fix": fix})
 
 
 def read_secret_value(secret: SecretStr | None) -> str:

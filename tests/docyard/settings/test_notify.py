@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from docyard.settings.file import InvalidServerFile, read_server_file
+from docyard.settings.file import InvalidServerFile, format_variable, list_fields, read_server_file
 from docyard.settings.settings import NotifySection
 from docyard.terminal.exits import Exit
 from tests.loops import loop_over
@@ -80,6 +80,26 @@ def test_secret_in_the_file_is_refused_without_its_text(tmp_path: Path, setting:
         read_server_file(file)
     assert f"notify.{setting}: must not contain a secret in the file" in str(raised.value.mistakes)
     assert SECRET not in str(raised.value.mistakes)
+
+
+@loop_over(
+    ("settings", "variable"),
+    [
+        ({"webhook_url": "https://hooks.example.org"}, "DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET"),
+        ({**MAIL, "smtp_user": "docyard"}, "DOCYARD_SERVER__NOTIFY__SMTP_PASSWORD"),
+    ],
+)
+def test_fix_of_a_missing_secret_names_its_variable(
+    tmp_path: Path, settings: dict[str, str], variable: str
+) -> None:
+    tmp_path.mkdir(exist_ok=True)
+    file = tmp_path / "server.toml"
+    file.write_text("\n".join(["[notify]", *(f'{name} = "{value}"' for name, value in settings.items())]))
+    with pytest.raises(InvalidServerFile) as raised:
+        read_server_file(file)
+    (mistake,) = raised.value.mistakes
+    assert f"the variable {variable}" in mistake.fix
+    assert variable in [format_variable(field.location) for field in list_fields()]
 
 
 def test_notifications_need_the_url_of_pages(
