@@ -33,7 +33,7 @@ EXTRAS: Mapping[str, str] = {
     "math": "formulas on the page (`--math`)",
     "parquet": "the export of a server's records as Parquet",
     "postgres": "the database of a server in PostgreSQL",
-    "server": "servers of organizations (`docyard serve --config`)",
+    "server": "servers with a file (`docyard serve --config`): organizations, identity, notifications",
     "tokens": "exact counts of tokens, which are estimated without it",
     "vectors": "fast searches by meaning in more than 200,000 sections",
 }
