@@ -180,8 +180,12 @@ def build_artifact_service(
             artifact_embedding.model,
         )
     if not index.artifact.is_trusted:
+        # Without a key, the operator has not chosen to use the artifact's own index.
+        level = logging.INFO if key is None else logging.WARNING
         reason = _explain_distrust(index, key)
-        log.warning("the artifact's own index is not used (%s); an index is built from its documents", reason)
+        log.log(
+            level, "the artifact's own index is not used (%s); an index is built from its documents", reason
+        )
 
     def load() -> None:
         with suppress(WorkspaceError):  # the next request raises this error
@@ -229,7 +233,10 @@ def build_log_progress() -> Progress:
         nonlocal last_log_time
         if (now := time.monotonic()) - last_log_time >= _PROGRESS_INTERVAL_S:
             last_log_time = now
-            progress_log.info("%s: %s of %s", message, f"{count:,}", f"{total:,}")
+            if total:
+                progress_log.info("%s: %s of %s", message, f"{count:,}", f"{total:,}")
+            else:
+                progress_log.info("%s", message)
 
     return report
 

@@ -182,6 +182,16 @@ def test_tests_are_unknown_in_an_artifact(tmp_path: Path) -> None:
         assert "Statistics" not in page
 
 
+def test_pages_of_an_artifact_have_no_link_to_proposals(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "repo", {"a.md": "# A\n"})
+    with serve_pages(repo.path) as server:
+        assert 'href="/proposals"' in get(server, "/")
+    assert main(["build", str(repo.path), "--out", str(tmp_path / "site")]) == 0
+    with serve_index(ArtifactSearchIndex(open_artifact(tmp_path / "site")), read_only=True) as server:
+        assert 'href="/proposals"' not in get(server, "/")
+        assert 'href="/tasks"' in get(server, "/")
+
+
 def test_artifact_has_no_statistics(tmp_path: Path) -> None:
     repo = create_repository(tmp_path / "repo", {"a.md": "# A\n"})
     assert main(["build", str(repo.path), "--out", str(tmp_path / "site")]) == 0
