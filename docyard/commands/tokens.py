@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
-from docyard.terminal.credentials import read_secret
+from docyard.terminal.credentials import create_secret_file, read_secret
 from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def command() -> None:
 @click.option("--email", metavar="ADDRESS", help="The person's address. [default: Git's user.email]")
 @token_options.scopes
 @token_options.expires
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the secret to a new file of mode 600 for --token-file, and not to standard output.",
+)
 @options.repository
 @options.as_json
 def add(
@@ -54,6 +61,7 @@ def add(
     email: str | None,
     scopes: tuple[str, ...],
     expires_at: int | None,
+    output: Path | None,
     repo: Path | None,
     as_json: bool,
 ) -> int:
@@ -66,7 +74,7 @@ def add(
 
     \b
     Example:
-        (umask 077; docyard tokens add ana > ../ana.token)
+        docyard tokens add ana --output ~/ana.token
         docyard tokens add reader --scope docs:read --expires 90d
         docyard tokens add ben --name "Ben Ode" --email ben@example.org
     """
@@ -75,30 +83,42 @@ def add(
     workspace = open_workspace(repo)
     name, email = _resolve_identity(workspace, name, email)
     tokens = _open_tokens(workspace)
-    secret = tokens.add(
-        token_name,
-        name,
-        email,
-        scopes=token_options.include_lower_scopes(scopes) or ALL_SCOPES,
-        expires_at=expires_at,
-    )
+    file = None if output is None else environment.get_current_directory() / output.expanduser()
+    with nullcontext() if file is None else create_secret_file(file) as stream:
+        secret = tokens.add(
+            token_name,
+            name,
+            email,
+            scopes=token_options.include_lower_scopes(scopes) or ALL_SCOPES,
+            expires_at=expires_at,
+        )
+        if stream is not None:
+            stream.write(f"{secret}\n")
     owner = tokens.authenticate(secret)
     person = owner.person
     if as_json:
-        console.print_json({**_owner_to_data(owner), "secret": secret})
+        place = {"secret": secret} if file is None else {"file": str(file)}
+        console.print_json({**_owner_to_data(owner), **place})
         return Exit.DONE
     other_tokens = [
         other.token for other in tokens.list() if is_same_person(other, person) and other != person
     ]
+    notes = (
+        [f"This person also has {', '.join(other_tokens)}; together they count as one approval."]
+        if other_tokens
+        else []
+    )
+    if file is not None:
+        _print_lines(
+            f"Wrote the token of {_format_person(person)} to {file}. Give the file to this person alone.",
+            *notes,
+        )
+        return Exit.DONE
     _print_secret(
         secret,
         f"This is the token of {_format_person(person)}. The secret is not shown again: store it where "
         "only this person can read it.",
-        *(
-            [f"This person also has {', '.join(other_tokens)}; together they count as one approval."]
-            if other_tokens
-            else []
-        ),
+        *notes,
         f"  next: set {environment.TOKEN} to the token, or write it to a file of mode 600 for --token-file",
     )
     return Exit.DONE

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -52,6 +54,29 @@ def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
     if secret is not None or not prompt or not environment.is_terminal(sys.stdin):
         return secret
     return click.prompt("Token", hide_input=True, err=True, type=str).strip() or None
+
+
+@contextmanager
+def create_secret_file(file: Path) -> Iterator[TextIO]:
+    """Create a file of mode 600 for a secret; it is removed if the block raises.
+
+    Raises CommandError if the file exists or cannot be written.
+    """
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.fchmod(descriptor, 0o600)  # the default ACL of the folder may have granted more
+    except FileExistsError:
+        raise CommandError(f"{file} exists already", fix="Name a new file, or remove this one.") from None
+    except OSError as error:
+        raise CommandError(
+            f"{file} cannot be written ({error.strerror})", fix="Name a new file in a folder of yours."
+        ) from None
+    try:
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            yield stream
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
 
 
 def _read_secret_file(file: Path) -> str:

@@ -61,6 +61,32 @@ def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture
     }
 
 
+def test_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "ann.token"
+    options = ("--output", str(file), "-C", str(repo))
+    assert main(["tokens", "add", "ann", *options]) == 0
+    output = capsys.readouterr()
+    assert file.stat().st_mode & 0o777 == 0o600
+    secret = file.read_text().strip()
+    assert secret not in output.out + output.err
+    assert identify_person(Workspace.open(repo), file, prompt=False) == ANN
+    assert main(["tokens", "add", "bea", *options]) == 3
+    assert "exists already" in capsys.readouterr().err
+    assert file.read_text().strip() == secret
+    assert [person.token for person in Tokens(repo / ".git").list()] == ["ann"]
+
+
+def test_file_is_removed_if_the_token_is_not_created(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    add_token(repo, capsys, "ann")
+    file = tmp_path / "ann.token"
+    assert main(["tokens", "add", "ann", "--json", "--output", str(file), "-C", str(repo)]) == 3
+    assert not file.exists()
+    assert main(["tokens", "add", "bea", "--json", "--output", str(file), "-C", str(repo)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["file"] == str(file)
+    assert "secret" not in data
+
+
 def test_second_token_of_same_email_is_reported_as_same_person(repo: Path, capsys: Capture) -> None:
     add_token(repo, capsys, "ann")
     assert main(["tokens", "add", "laptop", "--email", "ANN@example.com", "-C", str(repo)]) == 0
