@@ -119,11 +119,12 @@ def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding]
 def check_all(
     folder: Path, branch: str | None, progress: console.ReportProgress | None = None
 ) -> Iterator[Finding]:
-    """Yield every finding, in the order repository, proposals, remote, index, environment."""
+    """Yield every finding, in the order repository, rules, proposals, remote, index, environment."""
     from docyard.doctor.environment import check_repository_state
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote
     from docyard.doctor.repository import build_unreadable_finding, check_repository
+    from docyard.doctor.rules import check_rules
     from docyard.doctor.storage import check_damage
 
     try:
@@ -136,6 +137,7 @@ def check_all(
     for findings in (
         check_damage(workspace, partial(_open_writable, folder, branch)),
         check_repository(workspace, partial(_open_writable, folder, branch), progress),
+        check_rules(workspace),
         check_proposals(workspace.git),
         check_approvals(workspace),
         check_remote(workspace),
