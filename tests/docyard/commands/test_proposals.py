@@ -452,3 +452,17 @@ def test_missing_repository_returns_error(tmp_path: Path, capsys: Capture) -> No
     (tmp_path / "empty").mkdir()
     assert main(["proposals", "list", "-C", str(tmp_path / "empty")]) == 3
     assert "not a Git repository" in capsys.readouterr().err
+
+
+def test_list_with_invalid_rules_reports_the_setting(
+    repo: Path, git: Git, proposal_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["proposals", "list", "-C", str(repo)]) == 0
+    assert capsys.readouterr().out.startswith(proposal_id)
+    (repo / "docyard.toml").write_text("[[protect]]\naprovals = 1\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rules")
+    assert main(["proposals", "list", "-C", str(repo)]) == 3
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "docyard.toml: there is no setting 'protect.0.aprovals'" in output.err
