@@ -95,7 +95,7 @@ def read_section(html: str, heading: str) -> str:
 def test_versions_are_shown_side_by_side_with_marked_blocks(pages: DocumentPages) -> None:
     html = pages.get("/commit/HEAD?view=rendered")
     section = read_section(html, "First")
-    old, new = section.split('class="version"')[1:]
+    old, new = re.split(r'class="version(?: old)?"', section)[1:]
     assert "<p>One <em>paragraph</em>.</p>" in old
     assert re.search(r'class="blocks-removed"[^>]*><p>Another paragraph.</p>', old)
     assert re.search(r'class="blocks-added"[^>]*><p>Another <strong>changed</strong> paragraph.</p>', new)
