@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.policy.tokens import ADMIN_SCOPE, READ_SCOPE, SCOPES, WRITE_SCOPE
+from workspace.policy.tokens import ADMIN_SCOPE, READ_SCOPE, REVIEW_SCOPE, SCOPES, WRITE_SCOPE
 
 if TYPE_CHECKING:
     from workspace.policy.tokens import Person
 
-__all__ = ["ADMIN_SCOPE", "READ_SCOPE", "SCOPES", "WRITE_SCOPE", "Caller", "Principal"]
+__all__ = ["ADMIN_SCOPE", "READ_SCOPE", "REVIEW_SCOPE", "SCOPES", "WRITE_SCOPE", "Caller", "Principal"]
 
 
 class Principal(NamedTuple):
@@ -49,3 +49,8 @@ class Caller(NamedTuple):
 def is_operator(caller: Caller | None) -> bool:
     """Return True if a caller operates the server."""
     return caller is not None and caller.principal is not None and caller.principal.is_operator
+
+
+def may_review(caller: Caller | None) -> bool:
+    """Return True if the scopes of a caller permit reviews. Over stdio there is no caller, and no scope."""
+    return caller is None or (caller.principal is not None and REVIEW_SCOPE in caller.principal.scopes)

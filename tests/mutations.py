@@ -146,6 +146,20 @@ MUTATIONS = (
         ("tests/docyard/http/test_identity.py",),
     ),
     Mutation(
+        "a token without the scope for reviews approves nothing",
+        "workspace/proposals/actions/discuss.py",
+        "    if verdict is not ReviewDecision.COMMENT and not actor.may_review:\n",
+        "    if False:\n",
+        ("tests/docyard/http/test_identity.py",),
+    ),
+    Mutation(
+        "a token without the scope for reviews merges nothing that is protected",
+        "workspace/proposals/actions/merge_gate.py",
+        "(person is None or not may_review)",
+        "person is None",
+        ("tests/docyard/http/test_identity.py", "tests/workspace/proposals/actions/test_merge_gate.py"),
+    ),
+    Mutation(
         "an expired token of a person does not authenticate",
         "workspace/policy/tokens.py",
         "        if owner.has_expired():\n",

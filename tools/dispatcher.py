@@ -88,6 +88,7 @@ class Dispatcher(Protocol):
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        may_review: bool = True,
         max_tokens: int | None = None,
     ) -> Answer: ...
 
@@ -191,12 +192,14 @@ class ToolDispatcher:
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        may_review: bool = True,
         max_tokens: int | None = None,
     ) -> Answer:
         """Return the answer to a call, also for an expected error. Raises UnknownTool; other errors are bugs.
 
         `seen_texts` contains the texts that the client has read; the texts of this answer are added. `person`
-        is the owner of the call's token. `max_tokens` is the limit that the request's URL names.
+        is the owner of the call's token; `may_review` is False if its scopes do not permit
+        reviews. `max_tokens` is the limit that the request's URL names.
         """
         tool = self.find_tool(name)
         if tool is None:
@@ -207,7 +210,9 @@ class ToolDispatcher:
         with record_commits() as record:
             try:
                 served_index = self._get_current_index()
-                context = self._build_context(served_index, client, progress, seen_texts, person, max_tokens)
+                context = self._build_context(
+                    served_index, client, progress, seen_texts, person, may_review, max_tokens
+                )
                 fields, hints = resolve_near_names(tool, fields, context.index.taxonomy_keys)
                 if issubclass(tool.arguments, ReadingArguments):
                     budget = context.text_tokens  # of the error for an invalid limit
@@ -330,6 +335,7 @@ class ToolDispatcher:
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        may_review: bool = True,
         max_tokens: int | None = None,
     ) -> Context:
         context = Context(
@@ -340,6 +346,7 @@ class ToolDispatcher:
             frozenset(self._tools),
             seen_texts,
             person,
+            may_review,
             self._text_tokens,
             self._call_form,
         )

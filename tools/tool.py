@@ -110,8 +110,9 @@ class Context:
 
     `seen_texts` contains the texts that the client has read; None if clients cannot be distinguished.
     `person` is the owner of the call's token; None over stdio, where agents and persons cannot be
-    distinguished. `max_text_tokens` is the limit of tokens of text in an answer; None for that of
-    docyard.toml. `call_form` is the form of the calls that the answer suggests.
+    distinguished. `may_review` is False if its scopes do not permit reviews. `max_text_tokens` is the limit
+    of tokens of text in an answer; None for that of docyard.toml. `call_form` is the form of the calls that
+    the answer suggests.
     """
 
     workspace: Workspace
@@ -121,6 +122,7 @@ class Context:
     tools: frozenset[str] = field(default_factory=frozenset)
     seen_texts: SeenTexts | None = None
     person: Person | None = None
+    may_review: bool = True
     max_text_tokens: int | None = None
     call_form: CallForm = PLAIN_FORM
 

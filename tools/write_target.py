@@ -97,7 +97,7 @@ def identify_actor(context: Context, tool: str) -> Actor:
         from workspace.git.messages import clean_client_name
 
         author = Author(*context.workspace.author(), IdentitySource.CLIENT, clean_client_name(context.client))
-    return Actor(author, tool, context.client, context.person)
+    return Actor(author, tool, context.client, context.person, context.may_review)
 
 
 def target_proposal(context: Context, name: str, request: KeyedRequest | None) -> WriteTarget:

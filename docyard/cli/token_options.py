@@ -12,7 +12,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SCOPES = ("docs:read", "docs:write", "docs:admin")
+_SCOPES = ("docs:read", "docs:write", "docs:review", "docs:admin")
 _DURATION = re.compile(r"([1-9][0-9]{0,4})([hdw])")
 _UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
-from docyard.caller import ADMIN_SCOPE, READ_SCOPE, WRITE_SCOPE
+from docyard.caller import ADMIN_SCOPE, READ_SCOPE, REVIEW_SCOPE, WRITE_SCOPE
 
 EVERYONE = "*"
 
@@ -37,8 +37,8 @@ class Role(IntEnum):
 ROLE_SCOPES = {
     Role.NONE: frozenset[str](),
     Role.READER: frozenset({READ_SCOPE}),
-    Role.WRITER: frozenset({READ_SCOPE, WRITE_SCOPE}),
-    Role.ADMIN: frozenset({READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE}),
+    Role.WRITER: frozenset({READ_SCOPE, WRITE_SCOPE, REVIEW_SCOPE}),
+    Role.ADMIN: frozenset({READ_SCOPE, WRITE_SCOPE, REVIEW_SCOPE, ADMIN_SCOPE}),
 }
 
 

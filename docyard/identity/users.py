@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.caller import ADMIN_SCOPE, Principal
+from docyard.caller import ADMIN_SCOPE, REVIEW_SCOPE, Principal
 from docyard.identity.rules import Rule, find_role, narrow_scopes
 from docyard.identity.verifier import Authenticated
 from docyard.telemetry.logs import StateText
@@ -117,6 +117,8 @@ class Users:
             if owner is not None:
                 allowed_scopes |= principal.scopes & owner.scopes
             principal = principal._replace(scopes=allowed_scopes)
+        if owner is not None and not owner.may_review():  # the seal of such a token does not count
+            principal = principal._replace(scopes=principal.scopes - {REVIEW_SCOPE})
         principal = self._decide_operator(principal)
         if owner is None:
             return Authenticated(principal, expires_at=expires_at)

@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
+from docyard.caller import may_review
 from tools.after_commit import add_caveats, build_committed_answer
 from tools.dispatcher import Dispatcher, UnknownTool
 from tools.records.problem_reports import name_sender
@@ -297,6 +298,7 @@ class ToolCalls:
                     progress=progress,
                     seen_texts=self._seen_texts,
                     person=None if call.caller is None else call.caller.person,
+                    may_review=may_review(call.caller),
                     max_tokens=max_tokens,
                 )
                 try:

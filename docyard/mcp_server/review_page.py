@@ -33,16 +33,17 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from docyard.caller import may_review
 from docyard.mcp_server.calls import WorkRejected, build_result
 from docyard.mcp_server.requests import Requests
 from tools.dispatcher import add_hints
 from tools.tool import Answer
 
 if TYPE_CHECKING:
+    from docyard.caller import Caller
     from docyard.mcp_server.calls import Reporter
     from tools.proposals.missing_decision import MissingDecision
     from tools.tool import Context
-    from workspace.policy.tokens import Person
 
 MAX_WAITING_CALLS = 16
 """The largest number of calls that wait for a decision; each of them is an unanswered request."""
@@ -100,7 +101,7 @@ class ReviewPage:
         request: ServerRequestContext[Any, Any],
         params: CallToolRequestParams,
         arguments: Mapping[str, Any] | list[Any],
-        person: Person | None,
+        caller: Caller | None,
         call_tool: CallTool,
         reporter: Reporter | None,
     ) -> CallToolResult | InputRequiredResult:
@@ -110,23 +111,23 @@ class ReviewPage:
             response = (params.input_responses or {}).get(_INPUT_KEY)
             if not isinstance(response, ElicitResult):
                 return self._build_input_request(refused)
-            return _to_result(await self._continue(request, refused, person, call_tool, response.action))
+            return _to_result(await self._continue(request, refused, caller, call_tool, response.action))
         result = await call_tool(arguments, reporter=reporter)
-        refused_merge = await self._find_refused_merge(arguments, result, person)
+        refused_merge = await self._find_refused_merge(arguments, result, caller)
         if refused_merge is None:
             return _to_result(result)
         if _is_modern(request):
             return self._build_input_request(refused_merge)
-        return _to_result(await self._continue(request, refused_merge, person, call_tool))
+        return _to_result(await self._continue(request, refused_merge, caller, call_tool))
 
     async def _find_refused_merge(
-        self, arguments: Mapping[str, Any] | list[Any], result: dict[str, Any], person: Person | None
+        self, arguments: Mapping[str, Any] | list[Any], result: dict[str, Any], caller: Caller | None
     ) -> RefusedMerge | None:
         """Return the merge that a result refuses, if only a decision of people is missing."""
         data = result["structuredContent"]
         if not isinstance(arguments, Mapping) or data.get("code") not in _REFUSAL_CODES:
             return None
-        decision = await self._requests.run_with_context(partial(_find_missing_decision, arguments, person))
+        decision = await self._requests.run_with_context(partial(_find_missing_decision, arguments, caller))
         return None if decision is None else RefusedMerge(*decision, data)
 
     def _build_input_request(self, refused: RefusedMerge) -> InputRequiredResult:
@@ -140,7 +141,7 @@ class ReviewPage:
         self,
         request: ServerRequestContext[Any, Any],
         refused: RefusedMerge,
-        person: Person | None,
+        caller: Caller | None,
         call_tool: CallTool,
         action: str | None = None,
     ) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class ReviewPage:
             action = action or await self._request_action(request, refused)
             if action != "accept":
                 return self._refuse(refused, action)
-            return await self._wait_and_merge(request, refused, person, call_tool)
+            return await self._wait_and_merge(request, refused, caller, call_tool)
         except WorkRejected:
             return self._refuse(refused, "stopped")
         finally:
@@ -193,7 +194,7 @@ class ReviewPage:
         self,
         request: ServerRequestContext[Any, Any],
         refused: RefusedMerge,
-        person: Person | None,
+        caller: Caller | None,
         call_tool: CallTool,
     ) -> dict[str, Any]:
         """Repeat the call when no decision is missing, and at the end of the time; return its result."""
@@ -204,12 +205,12 @@ class ReviewPage:
             is_over = elapsed_s >= DECISION_TIMEOUT_S
             # The state is read first, so that no later change is missed.
             state = await self._requests.run_with_context(partial(_read_state, refused.proposal))
-            find_decision = partial(_find_missing_decision, refused.arguments, person)
+            find_decision = partial(_find_missing_decision, refused.arguments, caller)
             if is_over or (
                 state != last_state and await self._requests.run_with_context(find_decision) is None
             ):
                 result = await call_tool(refused.arguments, reporter=None)
-                still_refused = await self._find_refused_merge(refused.arguments, result, person)
+                still_refused = await self._find_refused_merge(refused.arguments, result, caller)
                 if still_refused is None:
                     return result
                 refused = still_refused
@@ -272,11 +273,13 @@ async def _wait_for_disconnect(http_request: Any) -> None:
 
 
 def _find_missing_decision(
-    arguments: Mapping[str, Any], person: Person | None, context: Context
+    arguments: Mapping[str, Any], caller: Caller | None, context: Context
 ) -> MissingDecision | None:
     from tools.proposals.missing_decision import find_missing_decision
 
-    return find_missing_decision(replace(context, person=person), arguments)
+    person = None if caller is None else caller.person
+    call_context = replace(context, person=person, may_review=may_review(caller))
+    return find_missing_decision(call_context, arguments)
 
 
 def _read_state(proposal: str, context: Context) -> object:

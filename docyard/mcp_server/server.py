@@ -120,8 +120,7 @@ def build_server(
                 max_tokens=read_max_tokens(getattr(context.request, "query_params", {})),
             )
             if review_page is not None and review_page.is_offered(context, params.name):
-                person = None if caller is None else caller.person
-                return await review_page.call(context, params, arguments, person, call, reporter)
+                return await review_page.call(context, params, arguments, caller, call, reporter)
             return CallToolResult.model_validate(await call(arguments, reporter=reporter))
         except UnknownTool as error:
             raise build_unknown_tool_error(error) from None

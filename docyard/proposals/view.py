@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VOID_REASONS = {
     VoidReason.NO_TOKEN: "given without a token, so it does not count where approvals are required",
     VoidReason.UNKNOWN_TOKEN: "given with an unknown token, so it does not count",
+    VoidReason.NO_SCOPE: "given with a token that does not permit reviews, so it does not count",
     VoidReason.UNSEALED: "without a valid seal of its token, so it does not count",
     VoidReason.COPIED: "a copy of another approval, so it does not count",
     VoidReason.REPLACED: "replaced by a later review",

@@ -19,7 +19,7 @@ from docyard import environment
 from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
-    from workspace.policy.tokens import Person
+    from workspace.policy.tokens import KnownPerson
     from workspace.workspace import Workspace
 
 _MAX_TOKEN_FILE_BYTES = 4_096
@@ -27,7 +27,7 @@ _MAX_TOKEN_FILE_BYTES = 4_096
 _TOKEN_FILE_FIX = "Name a file of mode 600 that belongs to you and contains only the token."
 
 
-def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bool) -> Person | None:
+def identify_owner(workspace: Workspace, token_file: Path | None, *, prompt: bool) -> KnownPerson | None:
     """Return the owner of the user's token; None if the user gives no token.
 
     The token is read from `token_file`, else from DOCYARD_TOKEN, else from a prompt in the terminal if
@@ -43,7 +43,7 @@ def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bo
         raise InvalidToken(
             f"the token '{owner.person.token}' has no scope {WRITE_SCOPE}", fix="Use a token that may write."
         )
-    return owner.person
+    return owner
 
 
 def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:

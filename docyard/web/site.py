@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from docyard.caller import may_review
 from docyard.web.background import BackgroundQueue
 from docyard.web.growth import GrowthCounts
 from docyard.web.live import LiveUpdates
@@ -215,6 +216,7 @@ class Site:
 
         person = caller.person
         if person is None:
-            return Actor(Author(*workspace.author(), IdentitySource.GIT), TOOL, CLIENT)
+            author = Author(*workspace.author(), IdentitySource.GIT)
+            return Actor(author, TOOL, CLIENT, may_review=may_review(caller))
         author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
-        return Actor(author, TOOL, CLIENT, person)
+        return Actor(author, TOOL, CLIENT, person, may_review(caller))

@@ -63,7 +63,9 @@ def _find_missing_decision(context: Context, fields: CallArguments) -> MissingDe
         return None
     missing_approvals = [blocker for blocker in evaluation.blockers if blocker.code == NEEDS_APPROVAL]
     other_blockers = tuple(blocker for blocker in evaluation.blockers if blocker not in missing_approvals)
-    blocker = find_blocker_for_actor(evaluation._replace(blockers=other_blockers), context.person)
+    blocker = find_blocker_for_actor(
+        evaluation._replace(blockers=other_blockers), context.person, may_review=context.may_review
+    )
     needs_person = blocker is not None and blocker.code == NeedsPerson.code
     if blocker is not None and not needs_person:
         return None

@@ -56,7 +56,9 @@ def describe_review_state(context: Context, proposal: Proposal) -> Data:
             data["demands"] = [
                 _describe_requirement(requirement) for requirement in requirements.requirements
             ]
-            actor_blocker = find_blocker_for_actor(requirements.evaluation, context.person)
+            actor_blocker = find_blocker_for_actor(
+                requirements.evaluation, context.person, may_review=context.may_review
+            )
             if actor_blocker is not None and actor_blocker not in all_blockers:
                 all_blockers.append(actor_blocker)
         data["missing"] = [describe_blocker(blocker) for blocker in all_blockers]

@@ -143,6 +143,7 @@ class SourcesDispatcher:
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
+        may_review: bool = True,
         max_tokens: int | None = None,
     ) -> Answer:
         """Return the answer to a call, also for an expected error. Raises UnknownTool.

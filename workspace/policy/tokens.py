@@ -44,9 +44,12 @@ from workspace.git.private_folder import is_inaccessible
 MAX_TEXT_LENGTH = 200
 """The maximum length of a person's name, and of an e-mail address, in characters."""
 
-READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE = "docs:read", "docs:write", "docs:admin"
-SCOPES = (READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE)
-"""The scopes of tokens: to read, to write and decide, and to administer."""
+READ_SCOPE, WRITE_SCOPE, REVIEW_SCOPE, ADMIN_SCOPE = "docs:read", "docs:write", "docs:review", "docs:admin"
+SCOPES = (READ_SCOPE, WRITE_SCOPE, REVIEW_SCOPE, ADMIN_SCOPE)
+"""The scopes of tokens: to read, to write, to review, and to administer.
+
+A review is an approval, a request for changes, or a merge of protected changes.
+"""
 
 ALL_SCOPES = frozenset(SCOPES)
 
@@ -87,6 +90,10 @@ class KnownPerson(NamedTuple):
 
     def __repr__(self) -> str:
         return f"KnownPerson({self.person!r}, ***)"
+
+    def may_review(self) -> bool:
+        """Return True if the token proves approvals, requests for changes and merges of protected changes."""
+        return REVIEW_SCOPE in self.scopes
 
     def has_expired(self) -> bool:
         """Return True if the token no longer authenticates. Its earlier approvals stay valid."""

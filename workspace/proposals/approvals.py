@@ -24,6 +24,7 @@ from workspace.git.messages import (
     read_co_author_emails,
     read_trailers,
 )
+from workspace.policy.tokens import REVIEW_SCOPE
 from workspace.proposals.events import Author, IdentitySource, ReviewDecision, Reviewed, Submitted
 from workspace.proposals.proposal import CommitRelation
 
@@ -51,6 +52,17 @@ def make_needs_person_error(name: str, action: str) -> NeedsPerson:
         f"only a person with a token can {action} this proposal",
         fix=f"A person runs `docyard proposals {action} {name}` in a terminal of their own.",
         command=f"docyard proposals {action} {name}",
+    )
+
+
+def make_needs_review_scope_error(name: str, action: str) -> NeedsPerson:
+    """Return the error for a review with a token that permits none, with the ways for a person."""
+    command = f"docyard proposals {action} {name}"
+    return NeedsPerson(
+        f"a token without the scope {REVIEW_SCOPE} cannot {action} this proposal",
+        fix=f"A person does this on the proposal's page, or runs `{command}` in a terminal of their own.",
+        command=command,
+        scope=REVIEW_SCOPE,
     )
 
 
@@ -116,6 +128,7 @@ class VoidReason(StrEnum):
 
     NO_TOKEN = "no_token"  # it was made without a token
     UNKNOWN_TOKEN = "unknown_token"  # no token of this name is known here
+    NO_SCOPE = "no_scope"  # the token of this name does not permit reviews
     UNSEALED = "unsealed"  # it has no seal of that token, or a seal for another decision
     COPIED = "copied"  # another event has the same seal
     REPLACED = "replaced"  # the same person made another decision later
@@ -289,6 +302,8 @@ class _ReviewReplay:
         known_person = self._people_by_token[token]
         if known_person is None:
             return VoidReason.UNKNOWN_TOKEN
+        if not known_person.may_review():
+            return VoidReason.NO_SCOPE
         content = self._proposal.content
         if body.seal is None or not any(
             is_valid_seal(

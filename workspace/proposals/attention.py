@@ -211,7 +211,7 @@ def _recognize_all(authors: Iterable[Author], participants: Participants) -> tup
     return tuple(dict.fromkeys(participants.recognize(author) for author in authors))
 
 
-_UNPROVEN = (VoidReason.NO_TOKEN, VoidReason.UNKNOWN_TOKEN)
+_UNPROVEN = (VoidReason.NO_TOKEN, VoidReason.UNKNOWN_TOKEN, VoidReason.NO_SCOPE)
 
 
 def _list_approvers(facts: ProposalFacts, participants: Participants) -> tuple[Participant, ...]:

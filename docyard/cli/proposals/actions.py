@@ -199,16 +199,18 @@ _EDITOR_MARK = "<!-- docyard: "
 def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: bool = False) -> Actor:
     """Return the author of the command: the owner of the token, else the user that Git's settings name.
 
-    With `prompt`, a user at a terminal is prompted for the token. Raises the errors of `identify_person`.
+    With `prompt`, a user at a terminal is prompted for the token. Raises the errors of `identify_owner`.
     """
-    from docyard.terminal.credentials import identify_person
+    from docyard.terminal.credentials import identify_owner
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, IdentitySource
 
-    person = identify_person(workspace, token_file, prompt=prompt)
-    if person is None:
+    owner = identify_owner(workspace, token_file, prompt=prompt)
+    if owner is None:
         return Actor(Author(*workspace.author(), IdentitySource.GIT), TOOL, CLIENT)
-    return Actor(Author(person.name, person.email, IdentitySource.TOKEN, person.token), TOOL, CLIENT, person)
+    person = owner.person
+    author = Author(person.name, person.email, IdentitySource.TOKEN, person.token)
+    return Actor(author, TOOL, CLIENT, person, owner.may_review())
 
 
 def read_text(message: str | None, purpose: str, *, allow_empty: bool = False) -> str:

@@ -70,7 +70,7 @@ def command(
         select_proposals,
         suggest_authors,
     )
-    from docyard.terminal.credentials import identify_person
+    from docyard.terminal.credentials import identify_owner
 
     workspace = open_workspace(repo, branch)
     _ = workspace.snapshot().config  # invalid rules must raise here: the inbox would list them as no rules
@@ -80,7 +80,8 @@ def command(
     with console.show_progress("Reading proposals"):
         if needs_me:
             inbox = get_inbox(workspace)
-            person = inbox.identify(identify_person(workspace, token_file, prompt=False))
+            owner = identify_owner(workspace, token_file, prompt=False)
+            person = inbox.identify(None if owner is None else owner.person)
             reasons = inbox.find_needed(proposals, person).reasons
         proposal_filter = ProposalFilter(state, author.strip(), path, search, reasons)
         matches = select_proposals(workspace, proposals, proposal_filter)

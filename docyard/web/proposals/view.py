@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from docyard.caller import may_review
 from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff.diff import build_diff
@@ -151,7 +152,12 @@ def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
     ]
     needed_token = ""
     if not missing_requirements and view.merge_requirements.evaluation is not None:
-        blocker = find_blocker_for_actor(view.merge_requirements.evaluation, person, is_client=False)
+        blocker = find_blocker_for_actor(
+            view.merge_requirements.evaluation,
+            person,
+            may_review=may_review(request.caller),
+            is_client=False,
+        )
         if blocker is not None:
             needed_token = describe_needed_token(view) or "a person's token"
     is_ready = view.proposal.is_open and request.may_write and not missing_requirements and not needed_token

@@ -15,7 +15,7 @@ import pytest
 
 from docyard import environment
 from docyard.cli.main import main
-from docyard.terminal.credentials import identify_person
+from docyard.terminal.credentials import identify_owner
 from docyard.terminal.exits import CommandError
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import InvalidToken, Person, Tokens
@@ -168,19 +168,21 @@ def test_person_is_identified_by_file_or_variable(
         add_token(repo, capsys, "ann"),
         add_token(repo, capsys, "bot", "--email", "bot@example.com"),
     )
-    assert identify_person(workspace, None, prompt=False) is None
-    assert identify_person(workspace, None, prompt=True) is None, "there is no prompt without a terminal"
+    assert identify_owner(workspace, None, prompt=False) is None
+    assert identify_owner(workspace, None, prompt=True) is None, "there is no prompt without a terminal"
     monkeypatch.setenv(environment.TOKEN, f" {secret}\n")
-    assert identify_person(workspace, None, prompt=False) == ANN
-    person = identify_person(workspace, write_private_file(tmp_path / "bot", other_secret), prompt=False)
-    assert person is not None
-    assert person.token == "bot"
+    owner = identify_owner(workspace, None, prompt=False)
+    assert owner is not None
+    assert owner.person == ANN
+    owner = identify_owner(workspace, write_private_file(tmp_path / "bot", other_secret), prompt=False)
+    assert owner is not None
+    assert owner.person.token == "bot"
     monkeypatch.setenv(environment.TOKEN, secret[:-1])
     with pytest.raises(InvalidToken) as error_info:
-        identify_person(workspace, None, prompt=False)
+        identify_owner(workspace, None, prompt=False)
     assert secret[:20] not in error_info.value.message + error_info.value.fix
     monkeypatch.setenv(environment.TOKEN, " ")
-    assert identify_person(workspace, None, prompt=False) is None
+    assert identify_owner(workspace, None, prompt=False) is None
 
 
 def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
@@ -196,7 +198,7 @@ def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
     }
     for file, reason in reasons_by_file.items():
         with pytest.raises(CommandError, match=reason) as error_info:
-            identify_person(workspace, file, prompt=False)
+            identify_owner(workspace, file, prompt=False)
         assert str(tmp_path) not in error_info.value.message
 
 
@@ -206,7 +208,9 @@ def test_token_is_read_from_pipe(repo: Path, capsys: Capture) -> None:
     os.write(write_end, secret.encode())
     os.close(write_end)
     try:
-        assert identify_person(Workspace.open(repo), Path(f"/dev/fd/{read_end}"), prompt=False) == ANN
+        owner = identify_owner(Workspace.open(repo), Path(f"/dev/fd/{read_end}"), prompt=False)
+        assert owner is not None
+        assert owner.person == ANN
     finally:
         os.close(read_end)
 
@@ -271,4 +275,4 @@ def test_reading_token_identifies_no_person_who_decides(
 ) -> None:
     monkeypatch.setenv(environment.TOKEN, add_token(repo, capsys, "reader", "--scope", "docs:read"))
     with pytest.raises(InvalidToken, match="docs:write"):
-        identify_person(Workspace.open(repo), None, prompt=False)
+        identify_owner(Workspace.open(repo), None, prompt=False)

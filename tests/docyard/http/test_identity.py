@@ -27,7 +27,7 @@ from tests.docyard.identity.provider_site import (
     sign_for_now,
 )
 from tests.loops import loop_over
-from workspace.policy.tokens import READ_SCOPE, Tokens
+from workspace.policy.tokens import READ_SCOPE, WRITE_SCOPE, Tokens
 from workspace.proposals.approvals import evaluate_reviews
 from workspace.workspace import Workspace
 
@@ -88,7 +88,7 @@ def test_metadata_name_the_resource(app: RunningApp, path: str) -> None:
     assert response.json() == {
         "resource": BASE_URL + path,
         "authorization_servers": [ISSUER],
-        "scopes_supported": ["docs:read", "docs:write", "docs:admin"],
+        "scopes_supported": ["docs:read", "docs:write", "docs:review", "docs:admin"],
         "bearer_methods_supported": ["header"],
         "resource_name": "Docyard",
     }
@@ -198,6 +198,45 @@ def test_scoped_token_of_a_repository_only_reads(app: RunningApp) -> None:
     response = browser.post("/proposals/x/approve", data={"csrf": find_csrf_token(page.text)})
     assert response.status_code == 403
     app.person_tokens.revoke("reader")
+
+
+AGENT_SCOPES = frozenset({READ_SCOPE, WRITE_SCOPE})
+
+
+def test_token_without_the_scope_for_reviews_only_proposes(app: RunningApp, site: ProviderSite) -> None:
+    secret = app.person_tokens.add("ann", "Ann", "ann@example.org", scopes=AGENT_SCOPES)
+    edit = {"operation": "add_task", "file": "specs/api.md", "slug": "calls", "title": "By an agent"}
+    body = send(app, secret, "tools/call", name="edit_document", arguments=edit).json()
+    proposal = body["result"]["structuredContent"]["proposal"]
+    # The access token of a client to which Ana granted these scopes only.
+    granted_token = sign(site, sub="ana", scope="docs:read docs:write")
+
+    def act(token: str, action: str, **fields: str) -> dict[str, Any]:
+        arguments = {"proposal": proposal, "action": action, **fields}
+        response = send(app, token, "tools/call", name="update_proposal", arguments=arguments)
+        answer: dict[str, Any] = response.json()["result"]["structuredContent"]
+        return answer
+
+    for token in (secret, granted_token):
+        assert "error" not in act(token, "comment", text="Ready.")
+        for action in ("approve", "request_changes", "merge"):
+            answer = act(token, action, **({"text": "No."} if action == "request_changes" else {}))
+            assert answer["code"] in (("MERGE_BLOCKED",) if action == "merge" else ("NEEDS_PERSON",)), answer
+            if action != "merge":
+                assert f"docyard proposals {action.replace('_', '-')} {proposal}" in answer["fix"]
+    # A reviewer's token approves; the tokens without the scope cannot merge even then.
+    reviewer = app.person_tokens.add("rev", "Rev", "rev@example.org")
+    assert "error" not in act(reviewer, "approve")
+    for token in (secret, granted_token):
+        assert act(token, "merge")["code"] == "NEEDS_PERSON"
+    browser = app.sign_in(secret)
+    page = browser.get(f"/proposals/{proposal}", headers=HTML_HEADERS)
+    tip = Workspace.open(app.repo.path).proposal_actions().find(proposal).tip
+    form = {"csrf": find_csrf_token(page.text), "commit": tip}
+    assert browser.post(f"/proposals/{proposal}/merge", data=form).status_code == 403
+    assert "error" not in act(reviewer, "merge")
+    app.person_tokens.revoke("ann")
+    app.person_tokens.revoke("rev")
 
 
 def test_expired_token_of_a_repository_ends_its_sessions(

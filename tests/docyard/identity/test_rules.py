@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docyard.caller import ADMIN_SCOPE, READ_SCOPE, SCOPES, WRITE_SCOPE
+from docyard.caller import ADMIN_SCOPE, READ_SCOPE, REVIEW_SCOPE, SCOPES, WRITE_SCOPE
 from docyard.identity.rules import EVERYONE, ROLE_SCOPES, Role, Rule, find_role, narrow_scopes
 from tests.loops import loop_over
 
@@ -70,5 +70,5 @@ def test_longest_prefix_decides(rules: list[Rule], groups: set[str], namespace: 
 
 def test_stronger_role_has_all_scopes_of_the_weaker() -> None:
     assert ROLE_SCOPES[Role.READER] == {READ_SCOPE}
-    assert ROLE_SCOPES[Role.WRITER] == {READ_SCOPE, WRITE_SCOPE}
-    assert ROLE_SCOPES[Role.ADMIN] == {READ_SCOPE, WRITE_SCOPE, ADMIN_SCOPE}
+    assert ROLE_SCOPES[Role.WRITER] == {READ_SCOPE, WRITE_SCOPE, REVIEW_SCOPE}
+    assert ROLE_SCOPES[Role.ADMIN] == {READ_SCOPE, WRITE_SCOPE, REVIEW_SCOPE, ADMIN_SCOPE}

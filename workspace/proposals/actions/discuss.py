@@ -18,7 +18,11 @@ from workspace.proposals.actions.repository import (
     make_key_reused_error,
 )
 from workspace.proposals.answers import build_answer_events, changes_threads, find_thread
-from workspace.proposals.approvals import check_not_own, make_needs_person_error
+from workspace.proposals.approvals import (
+    check_not_own,
+    make_needs_person_error,
+    make_needs_review_scope_error,
+)
 from workspace.proposals.change_requests import find_open_change_requests
 from workspace.proposals.comments import build_comment_target
 from workspace.proposals.events import (
@@ -49,6 +53,9 @@ if TYPE_CHECKING:
 
 MAX_REVIEW_COMMENTS = 100
 """The maximum number of comments that are sent with one review."""
+
+
+_COMMANDS = {ReviewDecision.APPROVE: "approve", ReviewDecision.REQUEST_CHANGES: "request-changes"}
 
 
 class ProposalMoved(WorkspaceError):
@@ -191,13 +198,16 @@ def review(
     """Review a proposal at its tip, with comments, as one commit; if `commit` is given, it must be the tip.
 
     A comment may be on an earlier commit of the proposal. After the proposal has ended, only comments are
-    accepted. Raises NeedsPerson for an approval without a token, OwnProposal, ProposalMoved, ProposalEnded.
+    accepted. Raises NeedsPerson for an approval without a token, and for an approval or a request for changes
+    with a token that permits none; OwnProposal, ProposalMoved, ProposalEnded.
     """
     has_comments = bool(comments)
     review_text = validate_text(
         text, "review", may_be_empty=has_comments or verdict is ReviewDecision.APPROVE
     )
     comments = _validate_comments(comments)
+    if verdict is not ReviewDecision.COMMENT and not actor.may_review:
+        raise make_needs_review_scope_error(name, _COMMANDS[verdict])
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise make_needs_person_error(name, "approve")
     proposal = repository.find(name)

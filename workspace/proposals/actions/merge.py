@@ -18,7 +18,7 @@ from workspace.proposals.actions.repository import (
     check_not_ended,
     resolve_target_tip,
 )
-from workspace.proposals.approvals import NeedsPerson, make_needs_person_error
+from workspace.proposals.approvals import NeedsPerson, make_needs_person_error, make_needs_review_scope_error
 from workspace.proposals.events import IdentitySource
 from workspace.proposals.proposal import ProposalState
 from workspace.publishing.locks import Busy
@@ -119,9 +119,12 @@ def _try_merge(
             raise make_needs_person_error(proposal.id, "merge")
         evaluation = evaluate_merge(repository, proposal, merge)
         is_client = actor.person is None and actor.author.known_by is IdentitySource.CLIENT
-        blocker = find_blocker_for_actor(evaluation, actor.person, is_client=is_client)
+        blocker = find_blocker_for_actor(
+            evaluation, actor.person, may_review=actor.may_review, is_client=is_client
+        )
         if blocker is not None and blocker.code == NeedsPerson.code:
-            raise make_needs_person_error(proposal.id, "merge")
+            make_error = make_needs_person_error if actor.may_review else make_needs_review_scope_error
+            raise make_error(proposal.id, "merge")
         if blocker is not None:
             raise MergeBlocked(proposal, evaluation, (blocker.code, blocker.message))
         if target == workspace.branch:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.policy.protection import find_governing_rules, find_touched_paths, format_paths
-from workspace.policy.tokens import Tokens
+from workspace.policy.tokens import REVIEW_SCOPE, Tokens
 from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
 from workspace.proposals.approvals import (
     EffectiveReviews,
@@ -48,6 +48,7 @@ _MAX_LISTED_NAMES = 5
 _VOID_DESCRIPTIONS = {
     VoidReason.NO_TOKEN: "without a token",
     VoidReason.UNKNOWN_TOKEN: "by tokens that are not known here",
+    VoidReason.NO_SCOPE: "by tokens that do not permit reviews",
     VoidReason.UNSEALED: "without a seal that proves them",
     VoidReason.COPIED: "with a copied seal",
     VoidReason.OUTDATED: "of another commit",
@@ -152,21 +153,24 @@ def evaluate_requirements(
 
 
 def find_blocker_for_actor(
-    evaluation: MergeEvaluation, person: Person | None, *, is_client: bool | None = None
+    evaluation: MergeEvaluation, person: Person | None, *, may_review: bool, is_client: bool | None = None
 ) -> MergeBlocker | None:
     """Return the first blocker of a merge by an actor; return None if the actor may merge.
 
-    `person` is None for an actor without a token. `is_client` states whether the actor is a client; by
+    `person` is None for an actor without a token. `may_review` states whether the scopes of the actor permit
+    merges of protected changes. `is_client` states whether the actor is a client; by
     default, every actor without a token is one.
     """
     is_client_actor = person is None if is_client is None else is_client
     for blocker in evaluation.blockers:
         if is_client_actor or not blocker.only_clients:
             return blocker
-    if evaluation.requirements and person is None:
+    if evaluation.requirements and (person is None or not may_review):
         paths = _list_paths(evaluation.requirements)
         return MergeBlocker(
-            NeedsPerson.code, f"{format_paths(paths)} is protected, so a person must merge this, by a token"
+            NeedsPerson.code,
+            f"{format_paths(paths)} is protected, so a person must merge this, by a token"
+            + ("" if may_review else f" with the scope {REVIEW_SCOPE}"),
         )
     for requirement in evaluation.requirements:
         if person is not None and requirement.may_merge and person.token not in requirement.may_merge:

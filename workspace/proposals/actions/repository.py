@@ -131,12 +131,16 @@ def make_key_reused_error(**details: Any) -> KeyReused:
 
 
 class Actor(NamedTuple):
-    """The actor of a call: its name, tool and client, and the person that a token has proved."""
+    """The actor of a call: its name, tool and client, and the person that a token has proved.
+
+    `may_review` is False if the scopes of the token do not permit reviews.
+    """
 
     author: Author
     tool: str
     client: str
     person: Person | None = None
+    may_review: bool = True
 
     @property
     def event_author(self) -> Author:

@@ -22,12 +22,13 @@ from tests.workspace.policy.review_events import (
 from tests.workspace.proposals.event_writer import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
 from workspace.policy.protection import GoverningRule
-from workspace.policy.tokens import KnownPerson, Person
+from workspace.policy.tokens import READ_SCOPE, WRITE_SCOPE, KnownPerson, Person
 from workspace.proposals.actions.merge_gate import (
     MergeEvaluation,
     evaluate_requirements,
     find_blocker_for_actor,
 )
+from workspace.proposals.approvals import VoidReason
 from workspace.proposals.events import Author, EventBody, IdentitySource, ReviewDecision, Reviewed, Submitted
 
 KEYRING = make_keyring(
@@ -62,7 +63,7 @@ def list_codes(evaluation: MergeEvaluation) -> list[str]:
 def test_without_rules_any_actor_may_merge() -> None:
     evaluation = evaluate(())
     assert (evaluation.requirements, evaluation.blockers) == ((), ())
-    assert find_blocker_for_actor(evaluation, None) is None
+    assert find_blocker_for_actor(evaluation, None, may_review=True) is None
 
 
 def test_rule_requires_approval_and_person() -> None:
@@ -71,8 +72,8 @@ def test_rule_requires_approval_and_person() -> None:
     evaluation = evaluate([rule], *build_approvals(ANA))
     assert [requirement.approved_by for requirement in evaluation.requirements] == [("ana",)]
     assert evaluation.requirements[0].is_met
-    assert find_blocker_for_actor(evaluation, BEN.person) is None
-    blocker = find_blocker_for_actor(evaluation, None)
+    assert find_blocker_for_actor(evaluation, BEN.person, may_review=True) is None
+    blocker = find_blocker_for_actor(evaluation, None, may_review=True)
     assert blocker is not None
     assert blocker.code == "NEEDS_PERSON"
 
@@ -80,8 +81,8 @@ def test_rule_requires_approval_and_person() -> None:
 def test_rule_without_approvals_still_requires_person() -> None:
     evaluation = evaluate([Protection(approvals=0)])
     assert evaluation.blockers == ()
-    assert find_blocker_for_actor(evaluation, ANA.person) is None
-    assert (blocker := find_blocker_for_actor(evaluation, None)) is not None
+    assert find_blocker_for_actor(evaluation, ANA.person, may_review=True) is None
+    assert (blocker := find_blocker_for_actor(evaluation, None, may_review=True)) is not None
     assert blocker.code == "NEEDS_PERSON"
 
 
@@ -139,7 +140,7 @@ def test_only_named_persons_may_merge() -> None:
     rules = [Protection(approvals=0, merge=("ana", "ben")), Protection(approvals=0, merge=("ben",))]
     evaluation = evaluate(rules)
     for known_person, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
-        blocker = find_blocker_for_actor(evaluation, known_person.person)
+        blocker = find_blocker_for_actor(evaluation, known_person.person, may_review=True)
         assert (blocker and blocker.code) == code
 
 
@@ -163,10 +164,12 @@ def test_change_request_of_client_blocks_clients_only() -> None:
     for author, blocks_people in [(GIT_AUTHOR, True), (make_author(ANA), True), (CLIENT_AUTHOR, False)]:
         evaluation = evaluate((), (request, author))
         assert list_codes(evaluation) == ["CHANGES_REQUESTED"]
-        assert (find_blocker_for_actor(evaluation, BEN.person) is not None) is blocks_people
-        assert (find_blocker_for_actor(evaluation, None, is_client=False) is not None) is blocks_people
-        assert find_blocker_for_actor(evaluation, None) is not None
-        assert find_blocker_for_actor(evaluation, BEN.person, is_client=True) is not None
+        assert (find_blocker_for_actor(evaluation, BEN.person, may_review=True) is not None) is blocks_people
+        assert (
+            find_blocker_for_actor(evaluation, None, may_review=True, is_client=False) is not None
+        ) is blocks_people
+        assert find_blocker_for_actor(evaluation, None, may_review=True) is not None
+        assert find_blocker_for_actor(evaluation, BEN.person, may_review=True, is_client=True) is not None
 
 
 def test_blocker_messages_are_bounded() -> None:
@@ -302,8 +305,28 @@ def test_random_events_never_bypass_rules(
         opener=opener,
     )
     assert list_codes(evaluation).count("NEEDS_APPROVAL") == len(unmet_rules)
-    if find_blocker_for_actor(evaluation, person) is None:
+    if find_blocker_for_actor(evaluation, person, may_review=True) is None:
         assert person is not None
         assert not unmet_rules
         assert all({*rule.checks} <= passed_checks for rule in protection_rules)
         assert all(not rule.merge or person.token in rule.merge for rule in protection_rules)
+
+
+def test_token_without_the_scope_for_reviews_neither_approves_nor_merges() -> None:
+    rule = Protection(paths=("specs/**",), approvals=1)
+    evaluation = evaluate([rule], *build_approvals(BEN))
+    assert find_blocker_for_actor(evaluation, ANA.person, may_review=True) is None
+    blocker = find_blocker_for_actor(evaluation, ANA.person, may_review=False)
+    assert blocker is not None
+    assert blocker.code == "NEEDS_PERSON"
+    assert "docs:review" in blocker.message
+    # A seal made with the secret of such a token proves nothing.
+    agent = BEN._replace(scopes=frozenset({READ_SCOPE, WRITE_SCOPE}))
+    events = make_events(*build_approvals(agent), opener=CLIENT_AUTHOR)
+    governed = [GoverningRule(rule, 1, ("specs/a.md",))]
+    keyring = KEYRING._replace(people={**KEYRING.people, "ben": agent})
+    evaluation = evaluate_requirements(
+        make_proposal(events), events, governed, PASSED_CHECKS, keyring, frozenset()
+    )
+    assert list_codes(evaluation) == ["NEEDS_APPROVAL"]
+    assert list(evaluation.void_reasons.values()) == [VoidReason.NO_SCOPE]
