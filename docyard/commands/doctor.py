@@ -38,7 +38,8 @@ class FixReport:
 def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> int:
     """Report problems of this repository, its index and the environment, and how to fix them.
 
-    Errors prevent an operation, warnings should be fixed, and notes need no action. Without --fix nothing is
+    Errors prevent an operation, warnings should be fixed, and notes need no action. Problems come first;
+    missing optional extras are one line, and --json has the command for each. Without --fix nothing is
     changed. With --fix, damage by a crash or a power loss is repaired: locks of a dead docyard process,
     broken objects, invalid branch files, a damaged index. A branch whose commit was pruned is rebuilt.
     Replaced files are preserved. Other programs' locks, your files and your settings do not change.
@@ -68,11 +69,15 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
             click.echo(f"fixed: {message}")
         for message in report.failures:
             click.echo(f"not fixed: {message}")
-        for finding in findings:
+        for finding in sorted(findings, key=lambda finding: not finding.is_problem):
+            if finding.extra:
+                continue
             severity = styles.add_style(finding.severity, styles.SEVERITIES[finding.severity])
             click.echo(f"{severity} ({finding.area}): {escape_invisible(finding.message)}")
             if finding.fix:
                 click.echo(f"  fix: {escape_invisible(finding.fix)}")
+        if extras := [finding.extra for finding in findings if finding.extra]:
+            click.echo(f"Optional extras not installed: {', '.join(extras)}; --json has their commands.")
         summary = f"Problems found: {len(problems)}." if problems else "Nothing is wrong."
         click.echo(styles.add_style(summary, styles.FAILED if problems else styles.PASSED))
     if any(finding.is_fatal for finding in findings):

@@ -138,6 +138,7 @@ def check_libraries(requirements: Iterable[Requirement], installation: Installat
                 AREA,
                 f"{', '.join(problems)}; {', '.join(specifications)} is needed only for " + EXTRAS[extra],
                 installation.build_extra_command(extra, specifications),
+                extra=extra,
             )
 
 

@@ -30,7 +30,7 @@ class Finding:
     `apply_fix` applies the safe fix and returns its description, or None if there is nothing to fix any more.
     The function may raise WorkspaceError and OSError. `apply_fix` is None if only a person can fix the
     finding. `is_fatal` is true if no further check is possible. `subject` is the damaged ref or object, which
-    is reported once.
+    is reported once. `extra` is the extra of Docyard whose libraries are missing.
     """
 
     severity: Severity
@@ -41,6 +41,7 @@ class Finding:
 
     is_fatal: bool = False
     subject: str = field(default="", compare=False)
+    extra: str = field(default="", compare=False)
 
     def to_data(self) -> dict[str, str]:
         """Return the fields of the finding in the JSON output, without the function that fixes it."""

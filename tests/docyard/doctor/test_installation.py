@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from docyard.cli.main import main
+from docyard.doctor.finding import Finding, Severity
 from docyard.doctor.installation import (
     EXTRAS,
     Installer,
@@ -202,3 +204,25 @@ def test_extras_equal_those_in_pyproject() -> None:
 
 def test_environment_of_the_tests_was_created_by_pip_or_uv() -> None:
     assert find_installation().installer in (Installer.PIP, Installer.UV_PIP)
+
+
+def test_doctor_prints_problems_first_and_extras_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    findings = [
+        Finding(Severity.NOTE, "environment", "x is not installed", "pip install x", extra="math"),
+        Finding(Severity.NOTE, "environment", "y is not installed", "pip install y", extra="eval"),
+        Finding(Severity.NOTE, "repository", "a note"),
+        Finding(Severity.WARNING, "repository", "a problem", "a fix"),
+    ]
+    monkeypatch.setattr("docyard.commands.doctor.list_findings", lambda *_: findings)
+    assert main(["doctor"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "warning (repository): a problem",
+        "  fix: a fix",
+        "note (repository): a note",
+        "Optional extras not installed: math, eval; --json has their commands.",
+        "Problems found: 1.",
+    ]
+    main(["doctor", "--json"])
+    assert "pip install x" in capsys.readouterr().out
