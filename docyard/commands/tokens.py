@@ -128,7 +128,10 @@ def add(
 @options.repository
 @options.as_json
 def list_tokens(repo: Path | None, as_json: bool) -> int:
-    """List the tokens of this repository, with their names and owners.
+    """List the tokens of this repository, with their names and owners. Expired tokens are marked.
+
+    Outside a terminal, each token is one line of tab-separated columns without headings: token, name,
+    address; if any token is restricted, also scopes and the time of expiry.
 
     \b
     Example:
@@ -273,7 +276,8 @@ def _format_restrictions(owner: KnownPerson) -> tuple[str, str]:
     from workspace.policy.tokens import ALL_SCOPES
 
     scopes = "" if owner.scopes == ALL_SCOPES else " ".join(sorted(owner.scopes))
-    return scopes, token_options.format_time(owner.expires_at)
+    expiry = token_options.format_time(owner.expires_at)
+    return scopes, f"{expiry} (expired)" if owner.has_expired() else expiry
 
 
 def _person_to_data(person: Person) -> dict[str, object]:

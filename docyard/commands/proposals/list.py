@@ -55,6 +55,10 @@ def command(
     or a conflict. You are the owner of the token, or else the user of Git's settings. The state gone means
     that the branch was deleted without a merge.
 
+    Outside a terminal, each proposal is one line of tab-separated columns without headings: id, state,
+    time of the last change, author, title, branch, approvals (given/needed), conflicts (clean, conflicts or
+    unknown), open comments, people.
+
     \b
     Example:
         docyard proposals list --needs-me

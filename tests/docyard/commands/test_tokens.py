@@ -276,3 +276,14 @@ def test_reading_token_identifies_no_person_who_decides(
     monkeypatch.setenv(environment.TOKEN, add_token(repo, capsys, "reader", "--scope", "docs:read"))
     with pytest.raises(InvalidToken, match="docs:write"):
         identify_owner(Workspace.open(repo), None, prompt=False)
+
+
+def test_list_marks_expired_tokens(repo: Path, capsys: Capture) -> None:
+    tokens = Tokens(repo / ".git")
+    tokens.add("old", "Old", "old@example.org", expires_at=1_000_000_000)
+    tokens.add("new", "New", "new@example.org", expires_at=7_000_000_000)
+    assert main(["tokens", "list", "-C", str(repo)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "new\tNew\tnew@example.org\t\t2191-10-27 12:26",
+        "old\tOld\told@example.org\t\t2001-09-09 01:46 (expired)",
+    ]
