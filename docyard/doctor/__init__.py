@@ -7,7 +7,7 @@ index.py         checks of the search index
 installation.py  the installation of Docyard, and the commands that change it
 proposals.py     checks of tokens, discussions, proposal branches and the remote
 repository.py    checks of the repository: author, work trees, locks and settings
-rules.py         checks of the rules of docyard.toml
+rules.py         checks of the rules of docyard.toml and of CODEOWNERS
 skills.py        skills that are offered, and those that are not
 storage.py       checks of the storage of commits: shallow clones, packs, damaged objects and branches
 """

@@ -1,4 +1,4 @@
-"""Checks of the rules of docyard.toml: rules without documents, approvers without tokens."""
+"""Checks of docyard.toml and CODEOWNERS: rules without documents, people without tokens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from workspace.git.trees import walk_tree
 from workspace.paths import escape_path
 from workspace.policy.protection import GlobMatcher, read_types_before
 from workspace.policy.tokens import Tokens
+from workspace.proposals.code_owners import read_code_owners
+from workspace.proposals.participants import Participants
 
 if TYPE_CHECKING:
     from workspace.config.tables import Protection
@@ -24,7 +26,7 @@ AREA = "repository"
 
 
 def check_rules(workspace: Workspace) -> Iterator[Finding]:
-    """Yield the rules that govern no file, and the approvers whose tokens are unknown.
+    """Yield the rules that govern no file, and the approvers and code owners whose tokens are unknown.
 
     Nothing is yielded for a commit with invalid settings, which another check reports.
     """
@@ -38,6 +40,7 @@ def check_rules(workspace: Workspace) -> Iterator[Finding]:
         yield from _check_matches(snapshot, rules)
     for number, rule in enumerate(rules, 1):
         yield from _check_people(number, rule, tokens)
+    yield from _check_code_owners(snapshot, tokens)
 
 
 def _check_matches(snapshot: Snapshot, rules: tuple[Protection, ...]) -> Iterator[Finding]:
@@ -89,4 +92,24 @@ def _check_people(number: int, rule: Protection, tokens: Mapping[str, KnownPerso
             f"rule {number} of {CONFIG_PATH}: no token of {format_list(unknown_names)} is known here",
             f"Correct the name, or docyard tokens add {unknown_names[0]}; if the token was created in "
             f"another copy: docyard tokens trust {unknown_names[0]}",
+        )
+
+
+def _check_code_owners(snapshot: Snapshot, tokens: Mapping[str, KnownPerson]) -> Iterator[Finding]:
+    code_owners = read_code_owners(snapshot)
+    if code_owners is None:
+        return
+    people = Participants(owner.person for owner in tokens.values())
+    names = dict.fromkeys(name for rule in code_owners.rules for name in rule.owners)
+    unknown_names = [
+        name
+        for name in names
+        if (people.find_by_handle(name) if name.startswith("@") else people.find_by_email(name)) is None
+    ]
+    if unknown_names:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{code_owners.path}: no token of {format_list(unknown_names)} is known here",
+            "Correct the names, or create the tokens: docyard tokens add NAME",
         )

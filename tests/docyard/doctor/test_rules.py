@@ -1,4 +1,4 @@
-"""Findings of `docyard doctor` about the rules of docyard.toml."""
+"""Findings of `docyard doctor` about the rules of docyard.toml and about CODEOWNERS."""
 
 from __future__ import annotations
 
@@ -63,3 +63,14 @@ def test_fix_names_command_for_token_of_other_copy(repo: Path, git: Git) -> None
     assert len(fixes) == 1
     assert "docyard tokens add anna" in fixes[0]
     assert "docyard tokens trust anna" in fixes[0]
+
+
+def test_code_owners_without_token_are_reported(repo: Path, git: Git) -> None:
+    Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
+    (repo / "CODEOWNERS").write_text("* @ana ana@example.org @anna\nguide.md @org/team x@example.org\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "Owners")
+    findings = [finding for finding in check_all(repo, None) if "CODEOWNERS" in finding.message]
+    assert [(finding.severity, finding.message) for finding in findings] == [
+        ("note", "CODEOWNERS: no token of @anna, @org/team, x@example.org is known here")
+    ]
