@@ -18,6 +18,7 @@ from docyard.terminal import console, styles
 from docyard.wording import format_age, format_author, format_count, format_state, join_words
 from workspace.escapes import escape_invisible
 from workspace.proposal_ids import shorten_ids
+from workspace.proposals.attention import ReviewerSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,12 +121,29 @@ def print_list(listed: ListedProposals) -> None:
         short_ids = shorten_ids(proposal.id for proposal in listed.proposals)
         for entry in listed.entries:
             _print_entry(printer, entry, short_ids[entry.proposal.id], listed.find_reasons(entry), now)
+    if names := _list_unknown_approvers(listed.entries):
+        click.echo(
+            f"No trusted token of {escape_invisible(join_words(names))} is known here, so these approvals do "
+            f"not count here: docyard tokens trust {names[0]}",
+            err=True,
+        )
     if len(listed.entries) < listed.total:
         click.echo(
             f"Listed {len(listed.entries):,} of {listed.total:,} proposals; --limit 0 lists all.", err=True
         )
     elif not listed.entries:
         click.echo(_explain_empty_list(listed), err=True)
+
+
+def _list_unknown_approvers(entries: Sequence[ProposalEntry]) -> list[str]:
+    """Return the token names of awaited approvers whose tokens this copy lacks: no clone transfers tokens."""
+    names = (
+        reviewer.name.removeprefix("@")
+        for entry in entries
+        for reviewer in entry.attention.reviewers
+        if reviewer.is_awaited and reviewer.person is None and ReviewerSource.RULE in reviewer.sources
+    )
+    return list(dict.fromkeys(names))
 
 
 def _format_cells(entry: ProposalEntry) -> tuple[str, ...]:

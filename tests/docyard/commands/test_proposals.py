@@ -466,3 +466,21 @@ def test_list_with_invalid_rules_reports_the_setting(
     output = capsys.readouterr()
     assert output.out == ""
     assert "docyard.toml: there is no setting 'protect.0.aprovals'" in output.err
+
+
+def test_list_names_approvers_whose_tokens_are_unknown(
+    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "docyard.toml").write_text(POLICY_SETTINGS)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rules")
+    assert main(["proposals", "submit", proposal_id, "-C", str(repo)]) == 0
+    capsys.readouterr()
+    assert main(["proposals", "list", "-C", str(repo)]) == 0
+    assert "token" not in capsys.readouterr().err
+    Tokens(repo / ".git").revoke("ben")
+    assert main(["proposals", "list", "-C", str(repo)]) == 0
+    output = capsys.readouterr()
+    assert "No trusted token of ben is known here" in output.err
+    assert "docyard tokens trust ben" in output.err
+    assert output.out.startswith(f"{proposal_id}\topen")
