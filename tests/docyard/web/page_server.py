@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from docyard.caller import Caller
+from docyard.caller import SCOPES, Caller, Principal
 from docyard.web.not_found import build_not_found_handler
 from docyard.web.routes import build_routes
 from docyard.web.site import Site
@@ -21,6 +21,7 @@ from index.service import SearchIndex
 from workspace.workspace import Workspace
 
 CSRF = "a value of this session"
+PRINCIPAL = Principal("token:reviewer", "Reviewer", scopes=frozenset(SCOPES))
 
 
 class PageServer(NamedTuple):
@@ -54,7 +55,9 @@ def serve_index(index: SearchIndex, *, read_only: bool = False) -> Iterator[Page
     )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {})["caller"] = Caller(None, CSRF, not read_only, is_session=True)
+        scope.setdefault("state", {})["caller"] = Caller(
+            None, CSRF, not read_only, is_session=True, principal=PRINCIPAL
+        )
         await pages(scope, receive, send)
 
     try:

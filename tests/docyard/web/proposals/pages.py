@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from docyard.caller import Caller
+from docyard.caller import SCOPES, Caller, Principal
 from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
 _KEY_PATTERN = re.compile(r'name="key" value="([0-9a-f]{32})"')
+
+
+PRINCIPAL = Principal("token:reviewer", "Reviewer", scopes=frozenset(SCOPES))
 
 
 class ProposalPages:
@@ -46,7 +49,9 @@ class ProposalPages:
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             person = setup.person(self.sender_name).person if self.sender_name else None
-            scope.setdefault("state", {})["caller"] = Caller(person, CSRF, self._may_write, is_session=True)
+            scope.setdefault("state", {})["caller"] = Caller(
+                person, CSRF, self._may_write, is_session=True, principal=PRINCIPAL
+            )
             await pages(scope, receive, send)
 
         self.client = TestClient(app, follow_redirects=False)
