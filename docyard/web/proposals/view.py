@@ -116,7 +116,8 @@ def build_common_variables(request: PageRequest, proposal: Proposal) -> Mapping[
         "text_digest": digest_text(proposal),
         "pull_request": find_pull_request_url(request.workspace.proposal_actions().list_events(proposal)),
         "is_own": request.caller.person is not None
-        and proposal.content.author.is_same(request.actor.event_author),
+        and proposal.is_open
+        and request.workspace.proposal_actions().is_own(proposal, request.actor),
         "may_decide": request.may_write and proposal.is_open,
     }
 

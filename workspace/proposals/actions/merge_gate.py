@@ -253,11 +253,12 @@ def _list_unmet_requirements(
                 f"; no token of {_format_names(unknown_approvers)} is known here" if unknown_approvers else ""
             )
             approvals = "approval" if needed == 1 else "approvals"
+            verb, has = ("needs", "has") if len(requirement.paths) == 1 else ("need", "have")
             blockers.append(
                 MergeBlocker(
                     NEEDS_APPROVAL,
-                    f"{format_paths(requirement.paths)} needs {needed} {approvals}{approvers_text} of the "
-                    f"proposal as it is now, and has {count}{approved_text}{void_text}{unknown_text}",
+                    f"{format_paths(requirement.paths)} {verb} {needed} {approvals}{approvers_text} of the "
+                    f"proposal as it is now, and {has} {count}{approved_text}{void_text}{unknown_text}",
                 )
             )
     failed_checks = dict.fromkeys(

@@ -187,7 +187,7 @@ def test_approval_without_a_person_is_refused(protected_pages: ProposalPages) ->
 def test_approval_of_own_proposal_is_refused(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.proposal_actions.open("Mine", "", open_pages.setup.person())
     open_pages.setup.append(proposal.id, "One.")
-    assert "This is your own proposal" in extract_text(open_pages.get_proposal_page(proposal))
+    assert "You are an author of this proposal" in extract_text(open_pages.get_proposal_page(proposal))
     html = open_pages.send_refused_form(proposal, "approve", 403, text="I like it.")
     assert "The author of a proposal cannot approve it" in extract_text(html)
     assert f'action="/proposals/{proposal.id}/comment"' in html
