@@ -17,12 +17,19 @@ from docyard.terminal.exits import Exit
 def command(config: Path | None, as_json: bool) -> int:
     """Check the configuration of a server, and list all mistakes, each with its line or variable.
 
+    FILE is the file of `docyard serve --config`; `docyard doctor` checks docyard.toml.
     The exit code is 1 if there are mistakes. Nothing is connected or started.
 
     \b
     Example:
         docyard config check --config server.toml
     """
+    if config is None:  # before the imports, which need the extra `server`
+        click.echo(
+            "No --config FILE: only variables that begin with DOCYARD_SERVER__ are checked. "
+            "`docyard doctor` checks docyard.toml.",
+            err=True,
+        )
     from docyard.http.configuration import check_configuration
     from docyard.settings.file import InvalidServerFile, format_mistake, read_configuration
 

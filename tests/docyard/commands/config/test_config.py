@@ -74,3 +74,13 @@ def test_check_accepts_a_configuration_without_mistakes(
     text = '[http]\nlisten = "0.0.0.0:8000"\nallow_hosts = ["docs.example.org"]\n'
     assert main(["config", "check", "--config", write(tmp_path, text)]) == Exit.DONE
     assert "no mistakes" in capsys.readouterr().out
+
+
+def test_check_without_a_file_names_the_check_of_docyard_toml(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOCYARD_CONFIG", raising=False)
+    assert main(["config", "check"]) == Exit.DONE
+    assert "`docyard doctor` checks docyard.toml." in capsys.readouterr().err
+    assert main(["config", "check", "--config", write(tmp_path, "[http]\nworkers = 2\n")]) == Exit.DONE
+    assert "doctor" not in capsys.readouterr().err
