@@ -360,7 +360,11 @@ class AuthenticationMiddleware:
                 scope, 429, "too many requests with an invalid token", "Try again in a second.", retry_headers
             )
         if refusal is None:
-            fix = "Use the URL that the server printed at its last start."
+            # The answer is the same for every invalid token, so that it does not reveal which tokens exist.
+            fix = (
+                "It may have expired, have been revoked, or be incomplete. Ask the server's operator for a "
+                "new token, or use the URL that the server printed at its last start."
+            )
             refusal = TokenRefusal("the token is invalid", fix)
         return await self._refuse_token(scope, refusal, redirect_path)
 

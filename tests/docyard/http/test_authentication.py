@@ -78,6 +78,26 @@ def test_wrong_token_returns_401(token_app: RunningApp, authorization: str, path
     assert "WWW-Authenticate" in response.headers
 
 
+def test_all_invalid_tokens_have_the_same_answer(token_app: RunningApp) -> None:
+    tokens = token_app.person_tokens
+    expired = tokens.add("cem", "Cem Oz", "cem@example.org", expires_at=1)
+    revoked = tokens.add("dan", "Dan Roe", "dan@example.org")
+    tokens.revoke("dan")
+    answers = {
+        token_app.new_client()
+        .post("/mcp", json=PING, headers={**JSON_HEADERS, "Authorization": f"Bearer {token}"})
+        .text
+        for token in (expired, revoked, "wrong")
+    }
+    (answer,) = answers
+    assert all(text in answer for text in ("have expired", "been revoked", "server's operator"))
+
+
+def test_login_page_names_the_reasons_for_an_invalid_token(token_app: RunningApp) -> None:
+    page = token_app.new_client().post("/login", data={"token": "wrong", "after": "/"}).text
+    assert "It may have expired, have been revoked" in page
+
+
 def test_bearer_token_starts_no_session(token_app: RunningApp, ana_token: str) -> None:
     program = token_app.new_client()
     csrf_tokens = set()
