@@ -69,7 +69,7 @@ def test_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsy
     assert file.stat().st_mode & 0o777 == 0o600
     secret = file.read_text().strip()
     assert secret not in output.out + output.err
-    assert identify_person(Workspace.open(repo), file, prompt=False) == ANN
+    assert identify_owner(Workspace.open(repo), file, prompt=False).person == ANN
     assert main(["tokens", "add", "bea", *options]) == 3
     assert "exists already" in capsys.readouterr().err
     assert file.read_text().strip() == secret
