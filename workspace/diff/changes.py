@@ -128,23 +128,31 @@ class DocumentChange(NamedTuple):
         """Return True if the document was added or removed, so that its sections need no descriptions."""
         return self.kind in (DocumentChangeKind.ADDED, DocumentChangeKind.REMOVED)
 
+    @property
+    def described_changes(self) -> tuple[SectionChange, ...]:
+        """The changes with descriptions: of an added or removed document, those of its front matter."""
+        if not self.is_addition_or_removal:
+            return self.section_changes
+        return tuple(change for change in self.section_changes if change.kind is ChangeKind.METADATA)
+
 
 WHOLE_FRONT_MATTER = "front matter"
 """The address and title of a change to the front matter that is not split by key."""
 
 
-def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
+def compare_metadata(old: Document | None, new: Document | None) -> Iterator[SectionChange]:
     """Yield a change for each key whose value differs, in the order of the new, then of the old version.
 
     The full front matter is one change if a version is invalid, or if only comments, order or style differ.
+    None is the missing version of a document that was added or removed.
     """
     texts = _read_front_matter(old), _read_front_matter(new)
     if texts[0] == texts[1]:
         return
-    if old.front_matter_error or new.front_matter_error:
+    if any(document is not None and document.front_matter_error for document in (old, new)):
         yield _make_full_change(old, new, texts)
         return
-    old_values, new_values = old.front_matter, new.front_matter
+    old_values, new_values = ({} if document is None else document.front_matter for document in (old, new))
     keys = [
         key
         for key in dict.fromkeys([*new_values, *old_values])
@@ -156,13 +164,15 @@ def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
         yield _make_full_change(old, new, texts)
 
 
-def _read_front_matter(document: Document) -> str:
-    return decode_trimmed(document.data[: document.front_matter_end])
+def _read_front_matter(document: Document | None) -> str:
+    return "" if document is None else decode_trimmed(document.data[: document.front_matter_end])
 
 
-def _make_full_change(old: Document, new: Document, texts: tuple[str, str]) -> SectionChange:
+def _make_full_change(old: Document | None, new: Document | None, texts: tuple[str, str]) -> SectionChange:
     parts = [
-        PartVersion(document.path, WHOLE_FRONT_MATTER, WHOLE_FRONT_MATTER, 1, text) if text else None
+        PartVersion(document.path, WHOLE_FRONT_MATTER, WHOLE_FRONT_MATTER, 1, text)
+        if document is not None and text
+        else None
         for document, text in zip((old, new), texts, strict=True)
     ]
     return SectionChange(ChangeKind.METADATA, parts[0], parts[1])
@@ -176,8 +186,8 @@ def _has_same_value(old_values: Mapping[str, object], new_values: Mapping[str, o
     )
 
 
-def _make_part(document: Document, key: str) -> PartVersion | None:
-    if key not in document.front_matter:
+def _make_part(document: Document | None, key: str) -> PartVersion | None:
+    if document is None or key not in document.front_matter:
         return None
     value = document.front_matter[key]
     return PartVersion(document.path, str(key), str(key), 1, _format_value(value))

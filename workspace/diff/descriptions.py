@@ -71,7 +71,9 @@ def describe_document(change: DocumentChange) -> tuple[Segment, ...]:
         return (Segment(f"{change.kind.capitalize()}; the document cannot be read ({change.error_code})."),)
     if change.kind in (DocumentChangeKind.ADDED, DocumentChangeKind.REMOVED):
         titles = [
-            item.location.title for item in change.section_changes if item.location.address != "_preamble"
+            item.location.title
+            for item in change.section_changes
+            if item.kind is not ChangeKind.METADATA and item.location.address != "_preamble"
         ]
         section_count = f" with {len(titles):,} section{'s' * (len(titles) != 1)}" if titles else ""
         text = f"{change.kind.capitalize()}{section_count}"

@@ -82,8 +82,10 @@ class DocumentComparison:
         its changes. These changes replace additions and removals.
         """
         matched_changes: dict[int, list[SectionChange]] = {}
+        yield from compare_metadata(
+            self.old.document if self.old else None, self.new.document if self.new else None
+        )
         if self.old and self.new:
-            yield from compare_metadata(self.old.document, self.new.document)
             moved_positions = _find_moved_positions(self.old.document, self.new.document, self._pairs)
             matched_changes = compare_matched_sections(
                 self.old, self.new, self._pairs, moved_positions, self.removed_sections, self.added_sections

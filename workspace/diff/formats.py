@@ -189,7 +189,7 @@ def _make_line_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[Calla
             yield partial(list, (*head, (Segment("  "), *sentence))), int(is_counted)
             head = ()
         address = ""
-        for change in () if document.is_addition_or_removal else document.section_changes:
+        for change in document.described_changes:
             yield partial(_make_lines, head, change, document.path, change.section_address != address), 1
             head, address = (), change.section_address
 
@@ -246,7 +246,7 @@ def _make_markdown_blocks(changes: Iterable[DocumentChange]) -> Iterator[tuple[C
             yield partial(_format_description, head, sentence), int(is_counted)
             head = ""
         address = ""
-        for change in () if document.is_addition_or_removal else document.section_changes:
+        for change in document.described_changes:
             yield (
                 partial(_make_markdown_block, head, change, document.path, change.section_address != address),
                 1,

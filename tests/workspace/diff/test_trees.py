@@ -44,6 +44,19 @@ def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
     )
 
 
+def test_front_matter_of_an_added_and_of_a_removed_document_is_shown(repo: Repo) -> None:
+    text = "---\nowner: ada\nstatus: approved\n---\n# New\n\n## Part\n\nOf it.\n"
+    old = commit_documents(repo)
+    new = repo.commit({"new.md": text})
+    assert format_markdown(compare_commits(repo, old, new)) == (
+        "### `new.md`\n\nAdded with 1 section: “Part”.\n\n"
+        "Front matter, `owner`: **ada**\n\nFront matter, `status`: **approved**\n"
+    )
+    (repo.path / "new.md").unlink()
+    last = repo.commit({})
+    assert "Front matter, `owner`: ~~ada~~" in format_markdown(compare_commits(repo, new, last))
+
+
 def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
     old = commit_documents(repo)
     (repo.path / "api.md").unlink()
