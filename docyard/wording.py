@@ -57,6 +57,11 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def shorten(text: str, max_length: int) -> str:
+    """Return a text in at most `max_length` characters; a cut one ends with an ellipsis."""
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
+
+
 def join_words(words: Iterable[str], conjunction: str = "and") -> str:
     """Return words joined as a sentence lists them: `one`, `one and two`, `one, two and three`."""
     items: Sequence[str] = tuple(words)

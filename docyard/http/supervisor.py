@@ -35,6 +35,7 @@ _MIN_DELAY_S = 0.1
 _STABLE_TIME_S = 10.0  # a worker that has run for this time is started again at once
 _STOP_TIMEOUT_S = 25.0  # longer than the time in which a server completes its requests
 _RETRY_S = 0.05  # before a connection is sent again that no worker could take
+_ACCEPT_DELAY_S = 1.0  # after a failure, such as too many open files, while the listener stays ready
 _START = b"s"  # a worker reports that it can take connections
 _CONNECTION = b"c"  # the supervisor sends a connection
 
@@ -136,6 +137,7 @@ class Supervisor:
         self._token = token
         self._waiting_connection: socket.socket | None = None  # no worker could take it
         self._last_number = 0  # the worker with the last connection
+        self._accept_time = 0.0  # monotonic seconds; no connection is accepted before
         self._running: dict[int, _RunningWorker] = {}
         self._delays: dict[int, float] = {}
         self._restart_times: dict[int, float] = {}
@@ -199,17 +201,25 @@ class Supervisor:
 
     def _can_accept(self) -> bool:
         """Return True if a connection can be accepted; until then, the system queues connections."""
-        return self._waiting_connection is None and any(
-            worker.takes_connections for worker in self._running.values()
+        return (
+            self._waiting_connection is None
+            and self._accept_time <= time.monotonic()
+            and any(worker.takes_connections for worker in self._running.values())
         )
 
     def _accept(self, listener: socket.socket) -> None:
         """Accept a connection and send it to the next worker that can take it."""
         if self._waiting_connection is not None:
             return
-        with suppress(OSError):  # the client has disconnected already, or too many files are open
+        try:
             self._waiting_connection, _ = listener.accept()
-            self._send_waiting_connection()
+        except (BlockingIOError, ConnectionAbortedError):  # the client has disconnected already
+            return
+        except OSError as error:
+            log.error("a connection cannot be accepted: %s", StateText(error.strerror))
+            self._accept_time = time.monotonic() + _ACCEPT_DELAY_S
+            return
+        self._send_waiting_connection()
 
     def _send_waiting_connection(self) -> None:
         if self._waiting_connection is None:
@@ -271,7 +281,9 @@ class Supervisor:
         self._restart_times[number] = time.monotonic() + delay
 
     def _compute_wait_s(self) -> float | None:
-        waits = [max(0.0, restart_time - time.monotonic()) for restart_time in self._restart_times.values()]
+        now = time.monotonic()
+        times = [*self._restart_times.values(), *([self._accept_time] if self._accept_time > now else ())]
+        waits = [max(0.0, next_time - now) for next_time in times]
         if self._waiting_connection is not None:
             waits.append(_RETRY_S)
         return min(waits, default=None)

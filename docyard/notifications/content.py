@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from docyard.wording import shorten
 
 _MAX_TITLE_CHARACTERS = 300
 _MAX_NAME_CHARACTERS = 100
@@ -63,11 +66,11 @@ class NotificationContent(NamedTuple):
     def shorten(self) -> NotificationContent:
         """Return the facts with texts and lists of limited length."""
         return self._replace(
-            title=_cut(self.title, _MAX_TITLE_CHARACTERS),
-            summary=_cut(self.summary, _MAX_TITLE_CHARACTERS + 2 * _MAX_NAME_CHARACTERS),
-            author=_cut(self.author, _MAX_NAME_CHARACTERS),
-            people=tuple(_cut(name, _MAX_NAME_CHARACTERS) for name in self.people[:_MAX_NAMES]),
-            mentioned=tuple(_cut(name, _MAX_NAME_CHARACTERS) for name in self.mentioned[:_MAX_NAMES]),
+            title=shorten(self.title, _MAX_TITLE_CHARACTERS),
+            summary=shorten(self.summary, _MAX_TITLE_CHARACTERS + 2 * _MAX_NAME_CHARACTERS),
+            author=shorten(self.author, _MAX_NAME_CHARACTERS),
+            people=tuple(shorten(name, _MAX_NAME_CHARACTERS) for name in self.people[:_MAX_NAMES]),
+            mentioned=tuple(shorten(name, _MAX_NAME_CHARACTERS) for name in self.mentioned[:_MAX_NAMES]),
         )
 
 
@@ -86,5 +89,6 @@ def parse_content(text: str) -> NotificationContent:
     )
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+def format_time(time: datetime) -> str:
+    """Return a time in UTC, to the second, as a notification has it."""
+    return time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,7 +1,8 @@
 """The events of proposals, and the people whom each concerns.
 
 The events are read from Git, so that none is lost if the server ends after a commit. The same event has the
-same id at each read. The people are those of the current state: nobody is asked for a review that was given.
+same id at each read. The people are those of the current state: a review that was given is not requested
+again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.notifications.content import NotificationContent, NotificationKind, Reason
+from docyard.notifications.content import NotificationContent, NotificationKind, Reason, format_time
 from docyard.proposals.activity import (
     Activity,
     ActivityKind,
@@ -138,7 +139,7 @@ class EventReader:
             content = NotificationContent(
                 build_permanent_id(f"{proposal.id}/reminder/{since.timestamp()}/{number}"),
                 NotificationKind.REMINDER,
-                _format_time(now),
+                format_time(now),
                 self._name,
                 proposal.id,
                 title,
@@ -170,7 +171,7 @@ class EventReader:
         writers: Sequence[Participant],
         participants: Participants,
     ) -> NotifiedEvent | None:
-        """Return the event of an activity; None if nobody is notified of it."""
+        """Return the event of an activity; None if it notifies no person."""
         kind = _find_kind(activity)
         author = None if activity.author is None else participants.recognize(activity.author)
         is_by_client = activity.author is not None and activity.author.known_by is IdentitySource.CLIENT
@@ -192,7 +193,7 @@ class EventReader:
         content = NotificationContent(
             activity.id,
             kind,
-            _format_time(activity.time),
+            format_time(activity.time),
             self._name,
             activity.proposal,
             activity.title,
@@ -247,7 +248,3 @@ def _find_request(proposal: Proposal, events: Iterable[Event]) -> datetime:
     """Return the time of the last request for a review of an open proposal."""
     times = [event.time for event in events if isinstance(event.body, Opened | Submitted | Reopened)]
     return max(times, default=proposal.content.opened_at).astimezone(UTC)
-
-
-def _format_time(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

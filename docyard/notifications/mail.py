@@ -31,7 +31,7 @@ _MAX_SUBJECT_CHARACTERS = 200
 class MailServer(NamedTuple):
     """The server that sends e-mail. `security` is `starttls`, `tls` or `none`.
 
-    Without `user` nobody signs in.
+    Without `user` the connection has no login.
     """
 
     host: str
@@ -141,7 +141,7 @@ def build_message(
     if content.proposal:
         # Programs show the messages of a proposal as one conversation.
         message["References"] = f"<proposal-{content.proposal}@{domain}>"
-    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody answers that they are absent
+    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no notice of absence is an answer to it
     lines = [f"{_clean_line(content.summary)}.", "", page_url + content.path]
     if content.reason is not None:
         lines += ["", content.reason.value]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.inbox import get_inbox
 from docyard.proposals.state_filters import ALL_STATES, OPEN_STATES, has_state
-from docyard.wording import format_age, format_author, format_count, join_words
+from docyard.wording import format_age, format_author, format_count, join_words, shorten
 from workspace.errors import WorkspaceError
 from workspace.globs import Glob, find_problem
 
@@ -70,7 +70,7 @@ class ProposalEntry(NamedTuple):
     @property
     def short_author(self) -> str:
         """The name of the author in at most 40 characters."""
-        return shorten(self.author)
+        return shorten(self.author, _MAX_NAME_CHARACTERS)
 
     def is_updated_later(self, now: datetime) -> bool:
         """Return True if the age of the last event differs from that of the opening, as text."""
@@ -118,15 +118,10 @@ class PeopleGroup(NamedTuple):
     @property
     def text(self) -> str:
         """The label with the first names, and the number of others: `approved by Ana, Bea and 2 more`."""
-        names = [shorten(name) for name in self.names[:_MAX_NAMES]]
+        names = [shorten(name, _MAX_NAME_CHARACTERS) for name in self.names[:_MAX_NAMES]]
         if len(self.names) > _MAX_NAMES:
             names.append(f"{len(self.names) - _MAX_NAMES:,} more")
         return f"{self.label} {join_words(names)}"
-
-
-def shorten(name: str) -> str:
-    """Return a name in at most 40 characters."""
-    return name if len(name) <= _MAX_NAME_CHARACTERS else name[: _MAX_NAME_CHARACTERS - 1] + "…"
 
 
 def _name_people(people: Sequence[Participant]) -> tuple[str, ...]:
@@ -245,7 +240,7 @@ def list_authors(workspace: Workspace, proposals: Sequence[Proposal], limit: int
     people = get_inbox(workspace).list_people(proposals)
     counts = Counter(people.recognize(proposal.content.author) for proposal in proposals)
     ordered = sorted(counts, key=lambda person: (-counts[person], person.shown_name.casefold()))
-    return list(dict.fromkeys(shorten(person.shown_name) for person in ordered))[:limit]
+    return list(dict.fromkeys(shorten(person.shown_name, _MAX_NAME_CHARACTERS) for person in ordered))[:limit]
 
 
 def suggest_authors(

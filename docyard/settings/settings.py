@@ -309,9 +309,9 @@ class NotifySection(Section):
     smtp_port: Annotated[int, Field(ge=1, le=65_535)] = 587
     """The port of this server: usually 587 with `starttls`, 465 with `tls`."""
     smtp_security: Literal["starttls", "tls", "none"] = "starttls"
-    """How the connection is encrypted. With `none`, no password is sent."""
+    """The encryption of the connection. With `none`, no password is sent."""
     smtp_user: Text | None = Field(default=None, examples=["docyard"])
-    """The user at this server. Without it, nobody signs in."""
+    """The user at this server. Without it, the connection has no login."""
     smtp_password: SecretStr | None = None
     """The password of this user."""
     smtp_from: EmailAddress | None = Field(default=None, examples=["docyard@example.org"])

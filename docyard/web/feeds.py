@@ -22,7 +22,7 @@ from docyard import __version__
 from docyard.proposals.activity import build_permanent_id, list_recent_activities
 from docyard.web.endpoints import build_request_endpoint
 from docyard.web.urls import CHANGES_FEED, PROPOSALS_FEED
-from docyard.wording import shorten_id
+from docyard.wording import shorten, shorten_id
 from workspace.git.ancestry import walk_first_parents
 from workspace.git.repository import DamagedRepository
 from workspace.history.commits import describe_commit
@@ -160,9 +160,7 @@ def render_feed(base_url: str, path: str, page: str, title: str, entries: Iterab
         ElementTree.SubElement(element, "link", rel="alternate", type="text/html", href=base_url + entry.path)
         if entry.category:
             ElementTree.SubElement(element, "category", term=entry.category)
-        text = entry.text
-        if len(text) > _MAX_SUMMARY_CHARACTERS:
-            text = text[: _MAX_SUMMARY_CHARACTERS - 1] + "…"
+        text = shorten(entry.text, _MAX_SUMMARY_CHARACTERS)
         _add(element, "summary", text or entry.title, type="text")
     data: bytes = ElementTree.tostring(feed, "utf-8", xml_declaration=True)
     return data

@@ -72,18 +72,13 @@ class OwnProposal(WorkspaceError):
     code: ClassVar[str] = "OWN_PROPOSAL"
 
 
-def is_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> bool:
-    """Return True if the reviewer opened the proposal, or is an author of it by its commits."""
+def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
+    """Raise OwnProposal if the reviewer opened the proposal, or is an author of it by its commits."""
     target = git.tip(proposal.content.target)
     authors = frozenset[str]()
     if target is not None and proposal.tip is not None:
         authors = find_commit_authors(git, graph, proposal.tip, target)
-    return reviewer.is_same(proposal.content.author) or reviewer.email.casefold() in authors
-
-
-def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
-    """Raise OwnProposal if the reviewer is an author of the proposal."""
-    if is_own(git, graph, proposal, reviewer):
+    if reviewer.is_same(proposal.content.author) or reviewer.email.casefold() in authors:
         raise OwnProposal(
             "the author of a proposal cannot approve it",
             fix="Ask another person to review it.",

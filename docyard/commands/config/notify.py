@@ -69,7 +69,7 @@ def _send_tests(configuration: Configuration, person: str | None) -> list[_TestR
     """Send a test by each way of delivery. Raises CommandError if there is none."""
     from docyard.database.ids import create_id
     from docyard.notifications.channels import build_senders
-    from docyard.notifications.content import NotificationContent, NotificationKind, Reason
+    from docyard.notifications.content import NotificationContent, NotificationKind, Reason, format_time
     from docyard.notifications.sender import DeliveryFailed
 
     section = configuration.settings.notify
@@ -82,7 +82,7 @@ def _send_tests(configuration: Configuration, person: str | None) -> list[_TestR
         raise CommandError(
             f"'{person[:100]}' is not in notify.people", fix="Name a person of [[notify.people]]."
         )
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    now = format_time(datetime.now(UTC))
     id = create_id("test", 12)
     summary = "Docyard tests the delivery of notifications"
     content = NotificationContent(id, NotificationKind.TEST, now, "docyard", "", "", "/", summary, "Docyard")
@@ -91,7 +91,7 @@ def _send_tests(configuration: Configuration, person: str | None) -> list[_TestR
         recipient = "" if sender.channel == "webhook" else person or next(iter(names), "")
         try:
             if sender.channel == "email" and not recipient:
-                raise DeliveryFailed("notify.people names nobody")
+                raise DeliveryFailed("notify.people is empty")
             sender.send(id, recipient, content._replace(reason=Reason.TEST))
         except DeliveryFailed as error:
             results.append(_TestResult(sender.channel, recipient, error.reason))
@@ -150,7 +150,7 @@ def _format_lines(
         yield f"events: {', '.join(section.events)}"
         yield _format_reminders(section)
     else:
-        yield "Nobody is notified: neither webhook_url nor smtp_host in [notify] is set."
+        yield "No notifications are sent: neither webhook_url nor smtp_host in [notify] is set."
     if state is not None:
         numbers = f"{state.waiting:,} waiting, {state.delivered:,} delivered, {state.failed:,} not delivered"
         yield f"queue: {numbers}"

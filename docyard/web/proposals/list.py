@@ -20,7 +20,7 @@ from docyard.proposals.state_filters import OPEN_STATES, STATE_FILTERS, count_st
 from docyard.web.live import format_unfinished_version
 from docyard.web.proposals.read_marks import is_unread, read_marks
 from docyard.web.proposals.view import STATE_TAGS
-from docyard.wording import join_words
+from docyard.wording import join_words, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +123,7 @@ def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Resp
         listed=[
             ListedProposal(
                 entry,
-                shorten_title(entry.proposal.content.title),
+                shorten(entry.proposal.content.title, _MAX_TITLE_CHARACTERS),
                 needed.reasons.get(entry.proposal.id, ()) if needed is not None else (),
                 is_unread(entry.proposal, marks),
                 entry.proposal.id in pending_ids,
@@ -136,11 +136,6 @@ def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Resp
         reason_labels=REASON_LABELS,
         version=request.version if is_finished else format_unfinished_version(request.version),
     )
-
-
-def shorten_title(title: str) -> str:
-    """Return a title in at most 200 characters."""
-    return title if len(title) <= _MAX_TITLE_CHARACTERS else title[: _MAX_TITLE_CHARACTERS - 1] + "…"
 
 
 def _read_fields(query: Mapping[str, str]) -> FilterFields:

@@ -117,7 +117,7 @@ def build_common_variables(request: PageRequest, proposal: Proposal) -> Mapping[
         "pull_request": find_pull_request_url(request.workspace.proposal_actions().list_events(proposal)),
         "is_own": request.caller.person is not None
         and proposal.is_open
-        and request.workspace.proposal_actions().is_own(proposal, request.actor),
+        and request.workspace.proposal_reviews().is_author(proposal, request.actor.event_author),
         "may_decide": request.may_write and proposal.is_open,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.timing import read_processor_seconds
 from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.documentation_sources import create_source_repositories, write_sources_file
 
@@ -229,6 +231,23 @@ def test_new_connections_pass_a_stopped_worker_whose_queue_is_full(server: HttpS
         for connection in connections:
             connection.close()
     assert search(server)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system has no table of sockets")
+def test_connections_wait_while_the_supervisor_can_open_no_file(server: HttpServer) -> None:
+    [supervisor] = _list_listening_processes(server.port)
+    soft_limit, hard_limit = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (6, hard_limit))  # all are in use
+    start_seconds = read_processor_seconds([supervisor])
+    connection = socket.create_connection((server.host, server.port), WAIT_S)
+    assert not answers_health_check(connection)
+    assert read_processor_seconds([supervisor]) - start_seconds < 0.5
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
+    connection.settimeout(WAIT_S)
+    assert connection.recv(10)
+    connection.close()
+    assert "a connection cannot be accepted" in server.read_log()
 
 
 def answers_health_check(connection: socket.socket) -> bool:

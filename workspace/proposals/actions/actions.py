@@ -11,7 +11,6 @@ from workspace.proposals.actions.document_discussion import DocumentDiscussion
 from workspace.proposals.actions.merge_gate import find_merge_requirements
 from workspace.proposals.actions.repository import ProposalRepository, check_not_ended, ensure_local_branch
 from workspace.proposals.actions.task_claims import TaskClaims
-from workspace.proposals.approvals import is_own
 from workspace.writing.idempotency import check_idempotency_key
 from workspace.writing.write import WriteRequest
 
@@ -88,11 +87,6 @@ class ProposalActions:
     def find_merge_requirements(self, proposal: Proposal, preview: Preview) -> MergeRequirements:
         """Return the reasons that block the previewed merge of a proposal, for any actor."""
         return find_merge_requirements(self._repository, proposal, preview)
-
-    def is_own(self, proposal: Proposal, actor: Actor) -> bool:
-        """Return True if an actor is an author of a proposal, and so cannot approve it."""
-        repository = self._repository
-        return is_own(repository.workspace.git, repository.graph, proposal, actor.event_author)
 
     def open(
         self,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.merge.trees import FileConflict, Merge
     from workspace.proposals.comments import CommentLocation
+    from workspace.proposals.events import Author
     from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
@@ -266,6 +267,14 @@ class ProposalReview:
         return self._commit_authors.get(
             compared_commits, lambda: find_commit_authors(self._workspace.git, self._graph, tip, base)
         )
+
+    def is_author(self, proposal: Proposal, person: Author) -> bool:
+        """Return True if a person opened a proposal or wrote a commit of it, and so cannot approve it.
+
+        Raises ShallowHistory, DamagedRepository.
+        """
+        is_opener = person.is_same(proposal.content.author)
+        return is_opener or person.email.casefold() in self.commit_authors(proposal)
 
     def find_touched_paths(
         self, proposal: Proposal, config: WorkspaceConfig, tips: TargetTips | None = None

@@ -130,7 +130,7 @@ def test_unusable_options_are_refused(run: Run) -> None:
 
 def test_server_without_deliveries_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET")
-    assert run(settings="")[1].startswith("Nobody is notified")
+    assert run(settings="")[1].startswith("No notifications are sent")
     code, output = run("--test", settings="")
     assert code == Exit.CANNOT_RUN
     assert "Set webhook_url or smtp_host" in output
