@@ -510,7 +510,7 @@ KNOWN_ITEMS = (
 _MINIMAL_RATE = make_value_reader("http_load", "minimal", "calls_per_second")
 
 
-def _make_load_rows(label: str, name: str) -> tuple[RowDefinition, ...]:
+def _make_load_rows(label: str, name: str, max_p99: Limits = NO_LIMITS) -> tuple[RowDefinition, ...]:
     """Return the rows of a server that answers many clients at once."""
     read_rate = make_value_reader("http_load", name, "calls_per_second")
     return (
@@ -526,6 +526,22 @@ def _make_load_rows(label: str, name: str) -> tuple[RowDefinition, ...]:
             make_value_reader("http_load", name, "p99_ms"),
             read_minimal_server=make_value_reader("http_load", "minimal", "p99_ms"),
         ),
+        RowDefinition(
+            "  time of a ping relative to the reference machine",
+            "x",
+            make_value_reader("http_load", name, "machine_factor"),
+        ),
+        RowDefinition(
+            "  searches on the reference machine",
+            "/s",
+            make_value_reader("http_load", name, "scaled_calls_per_second"),
+        ),
+        RowDefinition(
+            "  p99 on the reference machine",
+            "ms",
+            make_value_reader("http_load", name, "scaled_p99_ms"),
+            max_p99,
+        ),
     )
 
 
@@ -537,7 +553,7 @@ LOAD = (
         make_value_reader("http_load", "processes_1", "server_cpu_ms"),
         read_minimal_server=make_value_reader("http_load", "minimal", "server_cpu_ms"),
     ),
-    *_make_load_rows("32 clients, a process for each processor", "most_processes"),
+    *_make_load_rows("32 clients, a process for each processor", "most_processes", (None, 100.0)),
     RowDefinition(
         "  processor time of the clients",
         "",

@@ -3,6 +3,10 @@
 Each client has one connection, sends a question with the default arguments, and the next one when it has the
 answer. No question is sent twice to a server. A minimal server of the SDK, whose answers have the same size,
 is measured before and after. The clients run in this process, and use the same processors as the servers.
+
+The speed of a shared machine changes within seconds. Each server is therefore measured in several windows, each
+between pings of a minimal server over stdio, which say how much slower the machine was then. Results are medians
+of the windows.
 """
 
 from __future__ import annotations
@@ -17,19 +21,24 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks.child import MeasurementFailed
 from benchmarks.corpus import SEED, SectionText, draw_queries
 from benchmarks.memory import list_process_tree
+from benchmarks.reports.reference_measurements import PING_MS
 from benchmarks.serving.http_calls import build_call
 from benchmarks.serving.pages import run_http_server
 from benchmarks.serving.sources import build_indexes, make_command, write_sources_file
+from benchmarks.serving.startup import MINIMAL_SERVER_COMMAND, measure_ping_times
+from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import compute_p50_p95_p99_ms, read_processor_seconds
 
 CLIENT_COUNT = 32
 PROCESS_COUNTS = (1, os.cpu_count() or 1)
 _WARM_UP_S = 3.0
-_MEASURED_S = 10.0
+WINDOW_COUNT = 7
+_WINDOW_S = 3.0
 _MAX_QUESTIONS = 40_000
 _WORD = re.compile(r"[A-Za-z]{3}")
 _CONTENT_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
@@ -42,7 +51,9 @@ def measure_load(
 ) -> dict[str, dict[str, float]]:
     """Return the calls of each server in a second, their times, and the processor time of the clients.
 
-    `minimal` is the better one of its two measurements. Raises CorpusTooSmall, MeasurementFailed.
+    `machine_factor` is how many times as long as on the reference machine a ping took. Values that begin with
+    `scaled` are multiplied or divided by the factor of their window. `minimal` is the better one of its two
+    measurements. Raises CorpusTooSmall, MeasurementFailed.
     """
     file = write_sources_file(home / "load.toml", [repository])
     build_indexes(file)
@@ -72,10 +83,29 @@ def draw_questions(section_texts: Sequence[SectionText]) -> list[str]:
 def _measure_server(
     command: Sequence[str], home: Path, questions: Sequence[str], tool: str
 ) -> dict[str, float]:
-    with run_http_server(command, home) as connection:
+    with (
+        run_http_server(command, home) as connection,
+        StdioServer(MINIMAL_SERVER_COMMAND, home) as ping_server,
+    ):
+        ping_server.initialize()
         requests = _build_requests(connection, questions, tool)
         _send_requests(connection, requests, _WARM_UP_S)
-        return _send_requests(connection, requests, _MEASURED_S)
+        windows = [_measure_window(connection, requests, ping_server) for _ in range(WINDOW_COUNT)]
+    return {name: median(window[name] for window in windows) for name in windows[0]}
+
+
+def _measure_window(
+    connection: http.client.HTTPConnection, requests: Iterator[bytes], ping_server: StdioServer
+) -> dict[str, float]:
+    ping_times = measure_ping_times(ping_server)
+    measurements = _send_requests(connection, requests, _WINDOW_S)
+    ping_times += measure_ping_times(ping_server)
+    factor = median(ping_times) * 1e3 / PING_MS
+    return measurements | {
+        "machine_factor": factor,
+        "scaled_calls_per_second": measurements["calls_per_second"] * factor,
+        "scaled_p99_ms": measurements["p99_ms"] / factor,
+    }
 
 
 def _build_requests(

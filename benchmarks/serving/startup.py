@@ -112,8 +112,8 @@ def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
         docyard_server.initialize()
         docyard_server.request("tools/list")
         for _ in range(ROUND_COUNT):
-            minimal_server_pings += _measure_pings(minimal_server)
-            docyard_pings += _measure_pings(docyard_server)
+            minimal_server_pings += measure_ping_times(minimal_server)
+            docyard_pings += measure_ping_times(docyard_server)
     return {
         "docyard_ping": compute_p50_p95_ms(docyard_pings),
         "minimal_server_ping": compute_p50_p95_ms(minimal_server_pings),
@@ -124,7 +124,8 @@ def _search(server: StdioServer, query: str) -> None:
     server.request("tools/call", {"name": "search_docs", "arguments": {"query": query}})
 
 
-def _measure_pings(server: StdioServer) -> list[float]:
+def measure_ping_times(server: StdioServer) -> list[float]:
+    """Return the seconds of each of 200 pings, after one that is not measured."""
     server.request("ping")
     return [measure_seconds(lambda: server.request("ping")) for _ in range(PING_COUNT)]
 

@@ -53,7 +53,15 @@ def make_complete_results() -> dict[str, Any]:
             "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
         },
         "http_load": {
-            name: {"calls_per_second": 100.0, "p99_ms": 50.0, "server_cpu_ms": 6.0, "client_cpu_share": 0.1}
+            name: {
+                "calls_per_second": 100.0,
+                "p99_ms": 50.0,
+                "server_cpu_ms": 6.0,
+                "client_cpu_share": 0.1,
+                "machine_factor": 2.0,
+                "scaled_calls_per_second": 200.0,
+                "scaled_p99_ms": 25.0,
+            }
             for name in ("processes_1", "most_processes", "minimal")
         },
         "planning": {
