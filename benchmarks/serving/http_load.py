@@ -4,9 +4,9 @@ Each client has one connection, sends a question with the default arguments, and
 answer. No question is sent twice to a server. A minimal server of the SDK, whose answers have the same size,
 is measured before and after. The clients run in this process, and use the same processors as the servers.
 
-The speed of a shared machine changes within seconds. Each server is therefore measured in several windows, each
-between pings of a minimal server over stdio, which say how much slower the machine was then. Results are medians
-of the windows.
+The speed of a shared machine changes within seconds. Each server is therefore measured in several windows,
+each between pings of a minimal server over stdio, which say how much slower the machine was in the window.
+Results are medians of the windows.
 """
 
 from __future__ import annotations
