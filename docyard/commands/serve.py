@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +18,7 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
-from docyard.terminal.exits import Exit
+from docyard.terminal.exits import Exit, print_error, suggest_fix
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.service import Service
     from docyard.settings.file import ServerSettings
+    from index.vectors.options import EmbeddingOptions
     from workspace.workspace import Workspace
 
 
@@ -232,41 +235,15 @@ def command(
         from docyard.http.server import start_workers
 
         return start_workers(settings, workers, sys.argv[1:])
-    from docyard.service import build_artifact_service, build_repository_service
-
-    embedding = options.read_embedding_options(in_background=True)
-
-    if sources_file is not None:
-        from docyard.sources.service import build_sources_service
-
-        service = build_sources_service(
-            find_folder(sources_file),
-            selected_toolsets,
-            max_text_tokens=text_tokens,
-            embedding=embedding,
-            leads=settings is None or _is_first_worker(),
-        )
-    elif artifact is not None:
-        key = find_folder(key) if key else None
-        service = build_artifact_service(
-            find_folder(artifact),
-            key,
-            selected_toolsets,
-            max_text_tokens=text_tokens,
-            embedding=embedding,
-        )
-    else:
-        durable = False if no_fsync else None
-        workspace = open_workspace(repo, branch, read_only=read_only, durable=durable, warns=False)
-        syncs = not (read_only or no_sync)
-        service = build_repository_service(
-            workspace,
-            selected_toolsets,
-            read_only=read_only,
-            syncs=syncs,
-            max_text_tokens=text_tokens,
-            embedding=embedding,
-        )
+    build = partial(
+        _build_service, context.params, selected_toolsets, options.read_embedding_options(in_background=True)
+    )
+    try:
+        service, folder = build()
+    except WorkspaceError as error:
+        if settings is not None or is_terminal(sys.stdin):
+            raise
+        return _serve_start_error(error, build)
     try:
         if settings is None:
             _serve_stdio(service, page_url if service.may_write else None)
@@ -275,8 +252,7 @@ def command(
         else:
             from docyard.http.configured_repository import ConfiguredRepository
 
-            folder = find_folder(config_file).parent
-            configured = ConfiguredRepository(server_settings, folder, _find_repository(workspace))
+            configured = ConfiguredRepository(server_settings, find_folder(config_file).parent, folder)
             try:
                 _serve_http(service, settings, mermaid, configured, math=math)
             finally:
@@ -411,6 +387,50 @@ def _serve_organizations(file: Path, toolsets: tuple[str, ...] | None) -> int:
     return Exit.DONE
 
 
+def _build_service(
+    parameters: Mapping[str, Any], toolsets: tuple[str, ...] | None, embedding: EmbeddingOptions
+) -> tuple[Service, Path]:
+    """Return the service that the options name, and its file or folder. Raises WorkspaceError."""
+    from docyard.service import build_artifact_service, build_repository_service
+
+    text_tokens, read_only = parameters["text_tokens"], parameters["read_only"]
+    if parameters["sources_file"] is not None:
+        from docyard.sources.service import build_sources_service
+
+        file = find_folder(parameters["sources_file"])
+        leads = parameters["http"] is None or _is_first_worker()
+        service = build_sources_service(
+            file, toolsets, max_text_tokens=text_tokens, embedding=embedding, leads=leads
+        )
+        return service, file
+    if parameters["artifact"] is not None:
+        folder, key = find_folder(parameters["artifact"]), parameters["key"]
+        service = build_artifact_service(
+            folder,
+            find_folder(key) if key else None,
+            toolsets,
+            max_text_tokens=text_tokens,
+            embedding=embedding,
+        )
+        return service, folder
+    workspace = open_workspace(
+        parameters["repo"],
+        parameters["branch"],
+        read_only=read_only,
+        durable=False if parameters["no_fsync"] else None,
+        warns=False,
+    )
+    service = build_repository_service(
+        workspace,
+        toolsets,
+        read_only=read_only,
+        syncs=not (read_only or parameters["no_sync"]),
+        max_text_tokens=text_tokens,
+        embedding=embedding,
+    )
+    return service, _find_repository(workspace)
+
+
 def _find_repository(workspace: Workspace) -> Path:
     """Return the folder of the checkout, or the Git folder of a bare repository."""
     git = workspace.git
@@ -491,6 +511,23 @@ def _serve_http(
         math=math,
         configured=configured,
     )
+
+
+def _serve_start_error(error: WorkspaceError, build: Callable[[], tuple[Service, Path]]) -> int:
+    """Report an error on standard error, and to an MCP host in each answer until the host closes its end."""
+    from docyard.mcp_server.start_error import run_start_error
+
+    def find_error() -> WorkspaceError | None:
+        try:
+            service, _ = build()
+        except WorkspaceError as present_error:
+            return present_error
+        service.close()
+        return None
+
+    print_error(error.message, suggest_fix(error))
+    run_start_error(error, find_error, version=__version__)
+    return Exit.CANNOT_RUN
 
 
 def _serve_stdio(service: Service, page_url: str | None) -> None:

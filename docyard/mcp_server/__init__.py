@@ -14,5 +14,6 @@ This file imports nothing: a server needs no client, and importing the SDK takes
     requests.py       requests other than tool calls
     review_page.py    requests to a user to open the page of a proposal, and the wait for a decision
     server.py         an MCP server of a dispatcher's tools, also over standard input and output
+    start_error.py    a server that answers each call with the reason why `docyard serve` cannot start
     stdio.py          standard input and output for the SDK's `stdio_server`, with back-pressure
 """
