@@ -45,12 +45,15 @@ def open_workspace(
     *,
     read_only: bool = True,
     durable: bool | None = None,
+    checks_settings: bool = True,
     warns: bool = True,
 ) -> Workspace:
     """Open the workspace that the options name. Raises WorkspaceError with the reason if it cannot be opened.
 
-    If `durable` is False, commits are not synced to disk; else the setting `fsync` applies. If `warns`, a
-    warning on standard error reports settings in the work tree that are not committed, once for a command.
+    If `durable` is False, commits are not synced to disk; else the setting `fsync` applies. If
+    `checks_settings`, invalid settings of the branch raise InvalidConfig: some commands would otherwise act
+    as if there were no rules. If `warns`, a warning on standard error reports settings in the work tree that
+    are not committed, once for a command.
     """
     from workspace.workspace import Workspace
 
@@ -58,6 +61,8 @@ def open_workspace(
     workspace = Workspace.open(find_folder(repo), branch=branch, read_only=read_only, **options)
     if warns:
         _warn_of_uncommitted_settings(workspace)
+    if checks_settings:
+        workspace.check_settings()
     return workspace
 
 

@@ -81,7 +81,7 @@ def build_repository_service(
     from index.service import SearchIndex
     from tools.dispatcher import ToolDispatcher
 
-    _check_settings(workspace)
+    workspace.check_settings()
     workspace.pull_request_opener = build_pull_request_opener(
         workspace, environment.read_forge_access, environment.read_remote_access
     )
@@ -170,7 +170,7 @@ def build_artifact_service(
         artifacts.get_open_index, artifacts.get_index, toolsets, max_text_tokens
     )
     index = artifacts.get_index()
-    _check_settings(index.workspace)
+    index.workspace.check_settings()
     artifact_embedding = index.metadata().embedding
     if artifact_embedding is not None and embedding.provider is None:
         log.warning(
@@ -209,20 +209,6 @@ def _explain_distrust(index: ArtifactSearchIndex, key: Path | None) -> str:
     if index.artifact.manifest.schema != SCHEMA_VERSION:
         return "it was built by another version of docyard"
     return "its seal does not match this key"
-
-
-def _check_settings(workspace: Workspace) -> None:
-    """Raise InvalidConfig if the settings are invalid, because every call would fail."""
-    from workspace.errors import InvalidConfig
-
-    try:
-        snapshot = workspace.snapshot()
-        if snapshot.has_config:
-            snapshot.config  # noqa: B018
-    except InvalidConfig:
-        raise
-    except WorkspaceError:  # each call that reads the damaged part raises this error
-        return
 
 
 def build_log_progress() -> Progress:

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, TypeVar
 
 from workspace.config.toml import CONFIG_PATH
-from workspace.errors import WorkspaceError
+from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.objects import Head
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
@@ -191,6 +191,17 @@ class Branch:
         if self.snapshot().entry(CONFIG_PATH) is None:
             return f"{CONFIG_PATH} is not committed, and does not apply"
         return f"{CONFIG_PATH} has changes that are not committed; the committed one applies"
+
+    def check_settings(self) -> None:
+        """Raise InvalidConfig if the settings at the tip are invalid."""
+        try:
+            snapshot = self.snapshot()
+            if snapshot.has_config:
+                snapshot.config  # noqa: B018
+        except InvalidConfig:
+            raise
+        except WorkspaceError:  # each call that reads the damaged part raises this error
+            return
 
     def has_commit(self, commit: str) -> bool:
         """Return True if a commit is still in the repository."""

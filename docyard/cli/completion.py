@@ -226,7 +226,9 @@ def _find_folder(context: click.Context) -> Path:
 def _open_workspace(context: click.Context) -> Workspace:
     from docyard.open_workspace import open_workspace
 
-    return open_workspace(context.params.get("repo"), context.params.get("branch"), warns=False)
+    return open_workspace(
+        context.params.get("repo"), context.params.get("branch"), warns=False, checks_settings=False
+    )
 
 
 def _list_paths(

@@ -133,7 +133,7 @@ def check_all(
     from docyard.doctor.storage import check_damage
 
     try:
-        workspace = open_workspace(folder, branch, warns=False)
+        workspace = open_workspace(folder, branch, warns=False, checks_settings=False)
     except WorkspaceError as error:
         yield build_unreadable_finding(error, is_fatal=True)
         yield from check_repository_state(None, None)
@@ -165,4 +165,4 @@ def check_all(
 
 
 def _open_writable(folder: Path, branch: str | None) -> Workspace:
-    return open_workspace(folder, branch, read_only=False, warns=False)
+    return open_workspace(folder, branch, read_only=False, warns=False, checks_settings=False)

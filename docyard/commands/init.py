@@ -242,7 +242,7 @@ def _detect_site(folder: Path, branch: str | None) -> SiteSettings:
     from docyard.cli.sites import SiteSettings, find_site
     from workspace.validation.files import UnreadableFile, list_commit, list_folder
 
-    workspace = open_workspace(folder, branch, warns=False)
+    workspace = open_workspace(folder, branch, warns=False, checks_settings=False)
     commit = workspace.snapshot().commit
     try:
         if workspace.git.worktree is not None:
@@ -299,7 +299,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     from workspace.publishing.batch import Batch
     from workspace.publishing.publish import publish
 
-    workspace = open_workspace(folder, branch, read_only=False, warns=False)
+    workspace = open_workspace(folder, branch, read_only=False, warns=False, checks_settings=False)
     git, snapshot = workspace.git, workspace.snapshot()
     file = git.worktree / CONFIG_PATH if git.worktree is not None else None
     if snapshot.entry(CONFIG_PATH) or (file is not None and file.exists()):

@@ -83,7 +83,7 @@ def command(
         raise click.UsageError(
             "--push fetches nothing, so there are no conflicts: omit --ours, --theirs and --resolve"
         )
-    workspace = open_workspace(repo, branch, read_only=False)
+    workspace = open_workspace(repo, branch, read_only=False, checks_settings=False)
     choose = _build_conflict_resolver(ours, theirs, resolve)
     is_bidirectional = fetch == push
     with console.show_progress("Synchronising with the remote") as progress:

@@ -80,7 +80,7 @@ def add(
     """
     from workspace.policy.tokens import ALL_SCOPES, is_same_person
 
-    workspace = open_workspace(repo)
+    workspace = open_workspace(repo, checks_settings=False)
     name, email = _resolve_identity(workspace, name, email)
     tokens = _open_tokens(workspace)
     file = None if output is None else environment.get_current_directory() / output.expanduser()
@@ -137,7 +137,7 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens list --json
     """
-    owners = _open_tokens(open_workspace(repo)).list_owners()
+    owners = _open_tokens(open_workspace(repo, checks_settings=False)).list_owners()
     if as_json:
         console.print_json({"tokens": [_owner_to_data(owner) for owner in owners]})
     elif not owners:
@@ -168,7 +168,7 @@ def rotate(token_name: str, repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens rotate ana
     """
-    tokens = _open_tokens(open_workspace(repo))
+    tokens = _open_tokens(open_workspace(repo, checks_settings=False))
     secret = tokens.rotate(token_name)
     if as_json:
         owner = tokens.read_all()[token_name]
@@ -189,7 +189,7 @@ def revoke(token_name: str, repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens revoke ana
     """
-    person = _open_tokens(open_workspace(repo)).revoke(token_name)
+    person = _open_tokens(open_workspace(repo, checks_settings=False)).revoke(token_name)
     if as_json:
         console.print_json({**_person_to_data(person), "revoked": True})
     else:
@@ -221,7 +221,7 @@ def trust(
     Example:
         docyard tokens trust ana --name "Ana Li" --email ana@example.org --token-file ~/ana.token
     """
-    workspace = open_workspace(repo)
+    workspace = open_workspace(repo, checks_settings=False)
     file = None if token_file is None else environment.get_current_directory() / token_file.expanduser()
     secret = read_secret(file, prompt=True)
     if secret is None:

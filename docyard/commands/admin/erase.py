@@ -115,7 +115,7 @@ def _erase_from_repository(folder: Path, text: str, dry_run: bool) -> _Repositor
     from workspace.history.occurrences import find_occurrences
 
     try:
-        workspace = open_workspace(folder, None, read_only=True)
+        workspace = open_workspace(folder, None, read_only=True, checks_settings=False)
         occurrences = find_occurrences(workspace.git, text)
         if dry_run:
             return _RepositoryReport(folder, occurrences, False, None)

@@ -77,7 +77,6 @@ def command(
     from docyard.terminal.credentials import identify_owner
 
     workspace = open_workspace(repo, branch)
-    _ = workspace.snapshot().config  # invalid rules must raise here: the inbox would list them as no rules
     proposals = workspace.proposal_actions().list_all()
     path = normalize_path(path)
     reasons = None
