@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -15,6 +16,8 @@ from docyard.cli import completion
 from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow, find_requirement, write_workflow
 from docyard.cli.hosts.configurations import (
     PROJECT_HOSTS,
+    REMOTE_HOSTS,
+    TOKEN_VARIABLE,
     HostConfiguration,
     build_host_configurations,
     detect_hosts,
@@ -132,6 +135,13 @@ SETTINGS_TEMPLATE = """\
 """
 
 
+_URL_PATH = re.compile("(/[A-Za-z0-9._~-]+)*")
+_TOKEN_REMARK = (
+    f"Each member sets {TOKEN_VARIABLE} to a token of their own; VS Code asks for it once. At the server, "
+    "`docyard tokens add NAME --scope docs:read --scope docs:write` creates one that cannot approve."
+)
+
+
 @click.command(name="init")
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False))
 @options.repository
@@ -153,6 +163,11 @@ SETTINGS_TEMPLATE = """\
     type=click.Choice(PROJECT_HOSTS),
     multiple=True,
     help="Only show the files of the repository that connect this host for a team. Can be repeated.",
+)
+@click.option(
+    "--url",
+    metavar="URL",
+    help="With --host: connect to the shared server at this URL, with a token of each member.",
 )
 @click.option("--write", is_flag=True, help="With --host: write the files, without a commit.")
 @click.option(
@@ -176,6 +191,7 @@ def command(
     branch: str | None,
     only_hosts: bool,
     project_hosts: tuple[str, ...],
+    url: str | None,
     write: bool,
     forge: str | None,
     requirement: str | None,
@@ -189,7 +205,8 @@ def command(
     --hosts prints those of all hosts.
 
     --host is for a team: with --write, the command adds the server to the host's configuration in the
-    repository, and a section to AGENTS.md or CLAUDE.md. The rest of existing files stays as it is.
+    repository, and a section to AGENTS.md or CLAUDE.md. The rest of existing files stays as it is. --url
+    names a shared server, whose tokens the files do not contain.
 
     \b
     Example:
@@ -197,6 +214,7 @@ def command(
         docyard init ~/specs --anchors angle
         docyard init --hosts -C ~/specs
         docyard init --host claude --host vscode --write
+        docyard init --host claude --url https://docs.example.org --write
         docyard init --workflow github
     """
     if anchors is not None and (only_hosts or project_hosts or forge):
@@ -209,11 +227,14 @@ def command(
         )
     if write and not project_hosts:
         raise click.UsageError(f"--write needs --host: {', '.join(PROJECT_HOSTS)}")
+    if url is not None and not project_hosts:
+        raise click.UsageError(f"--url needs --host: {', '.join(REMOTE_HOSTS)}")
     if requirement is not None and forge is None:
         raise click.UsageError(f"--docyard needs --workflow: {', '.join(FORGE_KINDS)}")
     folder = find_folder(path or repo)
     if project_hosts:
-        return _connect_project_hosts(folder, project_hosts, write, as_json)
+        server_url = None if url is None else _read_server_url(url, project_hosts)
+        return _connect_project_hosts(folder, project_hosts, server_url, write, as_json)
     if forge is not None:
         return _write_workflow(folder, forge, requirement, as_json)
     is_new_repository = False if only_hosts else ensure_repository(folder, branch)
@@ -340,14 +361,39 @@ def _open_work_tree(folder: Path) -> tuple[GitReader, Path]:
     return git, git.worktree
 
 
-def _connect_project_hosts(folder: Path, options: tuple[str, ...], write: bool, as_json: bool) -> int:
+def _read_server_url(text: str, options: tuple[str, ...]) -> str:
+    """Return the URL of MCP at a server, with the path /mcp if it has none. Raises click.UsageError."""
+    from docyard.http.settings import parse_page_url
+
+    if rejected := [option for option in options if option not in REMOTE_HOSTS]:
+        raise click.UsageError(
+            f"--host {rejected[0]} cannot have --url: Zed reads no token from a variable, so each member "
+            "adds the server to their own settings (docs/http.md)"
+        )
+    scheme, _, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    try:
+        page_url = parse_page_url(f"{scheme}://{authority}")
+    except ValueError as error:
+        raise click.UsageError(f"--url: {error}") from None
+    path = f"{slash}{path}".rstrip("/")
+    if not _URL_PATH.fullmatch(path):
+        raise click.UsageError(
+            "--url: the path must have only letters, digits and -._~ between slashes, such as /o/team/mcp"
+        )
+    return f"{page_url}{path or '/mcp'}"
+
+
+def _connect_project_hosts(
+    folder: Path, options: tuple[str, ...], url: str | None, write: bool, as_json: bool
+) -> int:
     """Show or write the files that connect hosts for the team of a repository, without a commit."""
     from docyard.cli.hosts.project_files import plan_project_files, write_project_files
     from workspace.escapes import escape_invisible
     from workspace.git.store import is_ignored
 
     git, root = _open_work_tree(folder)
-    files = plan_project_files(root, options)
+    files = plan_project_files(root, options, url)
     if write:
         write_project_files(root, files)
     if as_json:
@@ -374,7 +420,7 @@ def _connect_project_hosts(folder: Path, options: tuple[str, ...], write: bool, 
     if not write:
         click.echo("Nothing was written. Add --write to write these files.")
         return Exit.DONE
-    click.echo("Each member of the team needs `docyard` on PATH.")
+    click.echo("Each member of the team needs `docyard` on PATH." if url is None else _TOKEN_REMARK)
     for remark in (find_project_host(option)[1].remark for option in dict.fromkeys(options)):
         if remark:
             click.echo(remark)

@@ -3,7 +3,7 @@
 A configuration of a user starts the server with an absolute command: this Python, `-m docyard serve`, and the
 repository's path, because a desktop host may start a server with a PATH that lacks Python. A configuration of
 a project is committed, so it starts the `docyard` on the PATH of each member, in the folder that the host has
-opened.
+opened; or it names the URL of a shared server, and where each member's token comes from.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ class ProjectHost:
     `folder` is the host's notation for the folder of the project. `instructions` is the file with
     instructions for agents. `traces` are the files and folders that a project has if its members use the
     host. `remark` describes a step that each member of the team takes, if there is one.
+
+    `remote` has the fields of a server with a URL, which contain the host's notation for a secret of each
+    member; it is None if the host has no such notation. `inputs` are the questions of the host for secrets.
     """
 
     option: str
@@ -34,6 +37,13 @@ class ProjectHost:
     instructions: str
     traces: tuple[str, ...]
     remark: str = ""
+    remote: Mapping[str, object] | None = None
+    inputs: tuple[Mapping[str, object], ...] = ()
+
+    def describe_remote_server(self, url: str) -> dict[str, object]:
+        """Return the fields of a server with a URL, which a member's own token authenticates."""
+        assert self.remote is not None
+        return {name: url if name == "url" else value for name, value in self.remote.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,16 @@ class Host:
 
 
 _STDIO: Mapping[str, object] = {"type": "stdio"}
+TOKEN_VARIABLE = "DOCYARD_TOKEN"
+_TOKEN_INPUT = "docyard-token"
+
+
+def _build_remote(notation: str, leading: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a server with a URL and a token, in a host's notation for secrets."""
+    return {**leading, "url": "", "headers": {"Authorization": f"Bearer {notation}"}}
+
+
+_HTTP: Mapping[str, object] = {"type": "http"}
 
 HOSTS = (
     Host(
@@ -73,6 +93,7 @@ HOSTS = (
             "CLAUDE.md",
             (".claude", ".mcp.json", "CLAUDE.md"),
             "Claude Code asks each member once whether to use the server.",
+            _build_remote(f"${{{TOKEN_VARIABLE}}}", _HTTP),
         ),
     ),
     Host("Claude Desktop", "claude_desktop_config.json", "json", "mcpServers"),
@@ -82,7 +103,12 @@ HOSTS = (
         "json",
         "mcpServers",
         project=ProjectHost(
-            "cursor", ".cursor/mcp.json", "${workspaceFolder}", "AGENTS.md", (".cursor", ".cursorrules")
+            "cursor",
+            ".cursor/mcp.json",
+            "${workspaceFolder}",
+            "AGENTS.md",
+            (".cursor", ".cursorrules"),
+            remote=_build_remote(f"${{env:{TOKEN_VARIABLE}}}", {}),
         ),
     ),
     Host(
@@ -91,7 +117,22 @@ HOSTS = (
         "json",
         "servers",
         leading=_STDIO,
-        project=ProjectHost("vscode", ".vscode/mcp.json", "${workspaceFolder}", "AGENTS.md", (".vscode",)),
+        project=ProjectHost(
+            "vscode",
+            ".vscode/mcp.json",
+            "${workspaceFolder}",
+            "AGENTS.md",
+            (".vscode",),
+            remote=_build_remote(f"${{input:{_TOKEN_INPUT}}}", _HTTP),
+            inputs=(
+                {
+                    "id": _TOKEN_INPUT,
+                    "type": "promptString",
+                    "description": "Your token for Docyard",
+                    "password": True,
+                },
+            ),
+        ),
     ),
     Host(
         "Zed",
@@ -99,7 +140,7 @@ HOSTS = (
         "json",
         "context_servers",
         trailing={"env": {}},
-        # Zed starts a server in the folder of the project.
+        # Zed starts a server in the folder of the project. It expands no variables in headers.
         project=ProjectHost("zed", ".zed/settings.json", ".", "AGENTS.md", (".zed",)),
     ),
     Host(
@@ -115,6 +156,7 @@ HOSTS = (
             "AGENTS.md",
             (".codex",),
             "Codex reads the file only in projects that the member trusts.",
+            {"url": "", "bearer_token_env_var": TOKEN_VARIABLE},
         ),
     ),
     Host("Other hosts", "an mcp.json", "json", "mcpServers", leading=_STDIO),
@@ -122,6 +164,11 @@ HOSTS = (
 
 PROJECT_HOSTS = tuple(host.project.option for host in HOSTS if host.project is not None)
 """The hosts that read a configuration from a project."""
+
+REMOTE_HOSTS = tuple(
+    host.project.option for host in HOSTS if host.project is not None and host.project.remote is not None
+)
+"""The hosts among them whose configuration of a shared server needs no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,22 +216,33 @@ def find_project_host(option: str) -> tuple[Host, ProjectHost]:
     )
 
 
-def build_project_command(project: ProjectHost) -> tuple[str, ...]:
-    """Return the command that starts the server for each member of a team."""
-    return ("docyard", "serve", "-C", project.folder)
+def describe_project_server(host: Host, project: ProjectHost, url: str | None) -> dict[str, object]:
+    """Return the fields of the server of a project: the server at a URL, or one that each member starts."""
+    if url is not None:
+        return project.describe_remote_server(url)
+    return host.describe_server(("docyard", "serve", "-C", project.folder))
 
 
-def format_project_configuration(host: Host, project: ProjectHost) -> str:
+def format_project_configuration(host: Host, project: ProjectHost, url: str | None = None) -> str:
     """Return the text of a project's file that has no other content."""
-    return format_configuration(host, build_project_command(project), Path(project.path).suffix[1:])
+    server = describe_project_server(host, project, url)
+    inputs = project.inputs if url is not None else ()
+    return _format_server(host, server, Path(project.path).suffix[1:], inputs)
 
 
 def format_configuration(host: Host, command: Sequence[str], language: str) -> str:
     """Return the configuration of one server as JSON or as TOML."""
-    server = host.describe_server(command)
+    return _format_server(host, host.describe_server(command), language)
+
+
+def _format_server(
+    host: Host, server: Mapping[str, object], language: str, inputs: Sequence[Mapping[str, object]] = ()
+) -> str:
     if language == "toml":
         return format_toml_table(f"{host.table}.{SERVER_NAME}", server)
-    return format_json({host.table: {SERVER_NAME: server}})
+    return format_json(
+        {**({"inputs": list(inputs)} if inputs else {}), host.table: {SERVER_NAME: dict(server)}}
+    )
 
 
 def _format_claude_code_command(command: Sequence[str]) -> str:

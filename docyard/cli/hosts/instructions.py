@@ -25,18 +25,34 @@ tools, not with edits of the files:
 {END_MARKER}
 """
 
+REMOTE_SECTION = f"""\
+{BEGIN_MARKER}
+## Docyard
+
+The MCP server `docyard` serves the Markdown documents of the team, from a shared server. Read and change them
+with its tools, not with edits of files:
+
+- Find: `search_docs`, then `get_doc` of the section with the answer. Cite its address, such as
+  `guide.md#retries`.
+- Write: `create_document`, `edit_document` and `complete_task`. Each call makes one commit in the repository
+  of the server. A clone has it after `git pull`.
+- Read a section before you replace or remove it, and send the `commit` of the answer as `base_commit`.
+- A change to a protected path becomes a proposal. Report its id: a person reviews and approves it.
+{END_MARKER}
+"""
+
 
 class AmbiguousMarkers(ValueError):
     """The markers of a file do not enclose exactly one section."""
 
 
-def update_section(text: str) -> str:
-    """Return the instructions with the current section: replaced if it exists, else appended.
+def update_section(text: str, section: str = SECTION) -> str:
+    """Return the instructions with a section about Docyard: replaced if it exists, else appended.
 
     Raises AmbiguousMarkers if a marker is missing, exists twice, or is in the wrong order.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    section = SECTION.replace("\n", newline)
+    section = section.replace("\n", newline)
     lines = text.splitlines(keepends=True)
     begins = [number for number, line in enumerate(lines) if line.strip() == BEGIN_MARKER]
     ends = [number for number, line in enumerate(lines) if line.strip() == END_MARKER]

@@ -137,16 +137,23 @@ def read_object(text: str) -> dict[str, Any]:
     return data
 
 
-def insert_member(text: str, table: str, name: str, value: object) -> str:
+def insert_member(text: str, table: str | None, name: str, value: object) -> str:
     """Return the text with a member `name` in the object `table`, which is created if it is missing.
+
+    If `table` is None, the member is inserted in the outermost object.
 
     Raises InvalidJSON if the text cannot be read, `table` is not an object, or `name` exists.
     """
     root = _parse_root(text)
     expected = _to_data(root)
-    span = root.members.get(table)
+    span = None if table is None else root.members.get(table)
     unit = _detect_unit(text, root)
-    if span is None and table not in root.members:
+    if table is None:
+        if name in root.members:
+            raise InvalidJSON(f"there is already a member '{name}'")
+        inserted = _insert(text, root, "", unit, name, value)
+        expected[name] = value
+    elif span is None and table not in root.members:
         inserted = _insert(text, root, "", unit, table, {name: value})
         expected[table] = {name: value}
     elif not isinstance(span, _ObjectSpan):

@@ -22,7 +22,7 @@ from docyard.cli.hosts.configurations import (
     SERVER_NAME,
     Host,
     ProjectHost,
-    build_project_command,
+    describe_project_server,
     find_project_host,
     format_project_configuration,
     format_toml_table,
@@ -63,19 +63,21 @@ class ProjectFile:
         return "".join(lines)
 
 
-def plan_project_files(root: Path, options: Sequence[str]) -> tuple[ProjectFile, ...]:
+def plan_project_files(root: Path, options: Sequence[str], url: str | None = None) -> tuple[ProjectFile, ...]:
     """Return the files of the hosts that `options` name, each file once.
 
-    Raises CommandError, with the text to add, for a file that cannot be extended safely.
+    `url` is the address of a shared server; without it, each member starts a server of their own. Raises
+    CommandError, with the text to add, for a file that cannot be extended safely.
     """
     hosts = [find_project_host(option) for option in dict.fromkeys(options)]
     files: dict[str, ProjectFile] = {}
+    section = instructions.SECTION if url is None else instructions.REMOTE_SECTION
     for host, project in hosts:
-        files[project.path] = _plan_configuration(root, host, project)
+        files[project.path] = _plan_configuration(root, host, project, url)
     for _, project in hosts:
         path = _find_instructions(root, project.instructions)
         if path not in files:
-            files[path] = _plan_instructions(root, path)
+            files[path] = _plan_instructions(root, path, section)
     return tuple(files.values())
 
 
@@ -89,19 +91,20 @@ def write_project_files(root: Path, files: Iterable[ProjectFile]) -> None:
             _write_file(root, file)
 
 
-def _plan_configuration(root: Path, host: Host, project: ProjectHost) -> ProjectFile:
-    new_text = format_project_configuration(host, project)
+def _plan_configuration(root: Path, host: Host, project: ProjectHost, url: str | None) -> ProjectFile:
+    new_text = format_project_configuration(host, project, url)
     before = _read_file(root, project.path, new_text)
     text = "" if before is None else _decode(before, project.path, new_text)
     if not text.strip(f"{_BYTE_ORDER_MARK} \t\r\n"):
         return ProjectFile(project.path, before, f"{new_text}\n".encode())
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
-    server = host.describe_server(build_project_command(project))
+    server = describe_project_server(host, project, url)
     extend: Callable[[str, str, Mapping[str, Any]], str] = (
         _extend_toml if project.path.endswith(".toml") else _extend_json
     )
     try:
-        after = mark + extend(text.removeprefix(mark), host.table, server)
+        extended = extend(text.removeprefix(mark), host.table, server)
+        after = mark + (_extend_inputs(extended, project.inputs) if url is not None else extended)
     except ValueError as error:
         raise _refuse(project.path, str(error), new_text) from error
     return ProjectFile(project.path, before, after.encode())
@@ -114,6 +117,21 @@ def _extend_json(text: str, table: str, server: Mapping[str, Any]) -> str:
         _check_same_server(servers[SERVER_NAME], server)
         return text
     return jsonc.insert_member(text, table, SERVER_NAME, server)
+
+
+def _extend_inputs(text: str, inputs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text with the questions of the host. Raises ValueError if it has only other questions."""
+    if not inputs:
+        return text
+    existing = jsonc.read_object(text).get("inputs")
+    if existing is None:
+        return jsonc.insert_member(text, None, "inputs", list(inputs))
+    ids = (
+        [item.get("id") for item in existing if isinstance(item, dict)] if isinstance(existing, list) else []
+    )
+    if not all(item["id"] in ids for item in inputs):
+        raise ValueError("its list 'inputs' lacks the input for the token")
+    return text
 
 
 def _extend_toml(text: str, table: str, server: Mapping[str, Any]) -> str:
@@ -140,8 +158,10 @@ def _extend_toml(text: str, table: str, server: Mapping[str, Any]) -> str:
 
 
 def _check_same_server(existing: Any, server: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the existing server starts the same command, with any further settings."""
-    if isinstance(existing, dict) and existing.get("command") == server["command"]:
+    """Raise ValueError unless the existing server has the same URL or command, with any further settings."""
+    if isinstance(existing, dict) and "url" in server and existing.get("url") == server["url"]:
+        return
+    if isinstance(existing, dict) and "command" in server and existing.get("command") == server["command"]:
         arguments = existing.get("args")
         if isinstance(arguments, list) and arguments[: len(server["args"])] == server["args"]:
             return
@@ -162,15 +182,13 @@ def _find_instructions(root: Path, name: str) -> str:
     return name
 
 
-def _plan_instructions(root: Path, path: str) -> ProjectFile:
-    before = _read_file(root, path, instructions.SECTION)
-    text = "" if before is None else _decode(before, path, instructions.SECTION)
+def _plan_instructions(root: Path, path: str, section: str) -> ProjectFile:
+    before = _read_file(root, path, section)
+    text = "" if before is None else _decode(before, path, section)
     try:
-        return ProjectFile(path, before, instructions.update_section(text).encode())
+        return ProjectFile(path, before, instructions.update_section(text, section).encode())
     except instructions.AmbiguousMarkers as error:
-        raise _refuse(
-            path, f"its markers do not enclose one section ({error})", instructions.SECTION
-        ) from error
+        raise _refuse(path, f"its markers do not enclose one section ({error})", section) from error
 
 
 def resolve_path(root: Path, path: str) -> Path:

@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.hosts.configurations import HOSTS, PROJECT_HOSTS, build_host_configurations
-from docyard.cli.hosts.instructions import BEGIN_MARKER, END_MARKER, SECTION
+from docyard.cli.hosts.configurations import (
+    HOSTS,
+    PROJECT_HOSTS,
+    REMOTE_HOSTS,
+    build_host_configurations,
+)
+from docyard.cli.hosts.instructions import BEGIN_MARKER, END_MARKER, REMOTE_SECTION, SECTION
 from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
@@ -46,6 +51,70 @@ def test_every_host_gets_command_without_path_of_machine(repo: Path) -> None:
         assert [server["command"], *server["args"]][:3] == ["docyard", "serve", "-C"], path
         assert str(repo) not in text
     assert (repo / "AGENTS.md").read_text() == (repo / "CLAUDE.md").read_text() == SECTION
+
+
+URL = "https://docs.example.org"
+REMOTE_OPTIONS = [option for name in REMOTE_HOSTS for option in ("--host", name)]
+
+
+def test_url_connects_every_host_to_shared_server_without_secret(repo: Path, capsys: Capture) -> None:
+    assert main(["init", "-C", str(repo), *REMOTE_OPTIONS, "--url", URL, "--write"]) == 0
+    assert "sets DOCYARD_TOKEN" in capsys.readouterr().out
+    tokens = {}
+    for path, table in PATHS.items():
+        if path != ".zed/settings.json":
+            text = (repo / path).read_text()
+            server = (tomllib.loads(text) if path.endswith(".toml") else json.loads(text))[table]["docyard"]
+            assert server["url"] == f"{URL}/mcp", path
+            assert "command" not in server
+            tokens[path] = server.get("bearer_token_env_var") or server["headers"]["Authorization"]
+    assert tokens == {
+        ".mcp.json": "Bearer ${DOCYARD_TOKEN}",
+        ".cursor/mcp.json": "Bearer ${env:DOCYARD_TOKEN}",
+        ".vscode/mcp.json": "Bearer ${input:docyard-token}",
+        ".codex/config.toml": "DOCYARD_TOKEN",
+    }
+    (question,) = json.loads((repo / ".vscode/mcp.json").read_text())["inputs"]
+    assert (question["id"], question["password"]) == ("docyard-token", True)
+    assert (repo / "AGENTS.md").read_text() == (repo / "CLAUDE.md").read_text() == REMOTE_SECTION
+    assert main(["init", "-C", str(repo), *REMOTE_OPTIONS, "--url", URL, "--write"]) == 0
+    assert "up to date" in capsys.readouterr().out
+
+
+def test_existing_questions_of_vscode_are_preserved_or_refused(repo: Path, capsys: Capture) -> None:
+    command = ["init", "-C", str(repo), "--host", "vscode", "--url", URL, "--write"]
+    file = write(repo, ".vscode/mcp.json", '{\n  // ours\n  "servers": {"a": {"url": "b"}}\n}\n')
+    assert main(command) == 0
+    text = file.read_text()
+    assert "// ours" in text
+    file.write_text(text.replace('"docyard-token", "type"', '"other", "type"'))
+    assert main(command) == 3
+    assert "lacks the input for the token" in capsys.readouterr().err
+
+
+@loop_over(
+    ("url", "expected"),
+    [
+        (f"{URL}/", f"{URL}/mcp"),
+        (f"{URL}:8443", f"{URL}:8443/mcp"),
+        (f"{URL}/o/team/docs/mcp", f"{URL}/o/team/docs/mcp"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
+        ("http://docs.example.org", None),
+        (f"{URL}/?token=secret", None),
+        (f"{URL}/${{HOME}}", None),
+        ("docs.example.org", None),
+    ],
+)
+def test_url_without_path_leads_to_mcp_and_unsafe_url_is_refused(
+    repo: Path, capsys: Capture, url: str, expected: str | None
+) -> None:
+    code = main(["init", "-C", str(repo), "--host", "claude", "--url", url])
+    captured = capsys.readouterr()
+    if expected is None:
+        assert code == 2
+        assert "secret" not in captured.err
+    else:
+        assert f'"url": "{expected}"' in captured.out
 
 
 def test_project_files_have_shape_of_pasted_configurations() -> None:
@@ -218,6 +287,8 @@ def test_ignored_file_is_added_with_force(repo: Path, capsys: Capture) -> None:
         ["--host", "zed", "--hosts"],
         ["--host", "zed", "--workflow", "github"],
         ["--host", "zed", "--anchors", "html"],
+        ["--host", "zed", "--url", "https://docs.example.org"],
+        ["--url", "https://docs.example.org"],
     ],
 )
 def test_invalid_host_options_exit_with_2(repo: Path, git: Git, options: list[str]) -> None:
@@ -232,6 +303,7 @@ def test_bare_repository_has_no_files(tmp_path: Path, git: Git, capsys: Capture)
 
 
 def test_instructions_name_default_tools_only() -> None:
-    names = set(re.findall(r"`([a-z]+_[a-z_]+)`", SECTION))
-    assert names
-    assert names <= set(select_tools(None, read_only=False))
+    for section in (SECTION, REMOTE_SECTION):
+        names = set(re.findall(r"`([a-z]+_[a-z_]+)`", section)) - {"base_commit"}
+        assert names
+        assert names <= set(select_tools(None, read_only=False))
