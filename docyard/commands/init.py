@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import asdict
@@ -27,6 +28,7 @@ from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
+from workspace.errors import InvalidConfig
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
@@ -35,13 +37,14 @@ if TYPE_CHECKING:
 
 SETTINGS_TEMPLATE = """\
 # Settings of this Docyard workspace, read from the commit that is served.
-# Everything here is optional; the values shown are the defaults or examples.
+# Everything here is optional; the values in comments are the defaults or examples.
 
 # Documents are the *.md and *.markdown files below this folder.
 # root = ""
 
 # Folders and globs without documents. Folders whose names begin with a dot are always excluded.
-# exclude = ["vendor", "*/CHANGELOG.md"]
+# These files have instructions for agents, and are no documents.
+exclude = ["**/AGENTS.md", "**/CLAUDE.md"]
 
 # The form of a new heading's anchor: "braces" is {#address}, "spaced" { #address },
 # "colon" {: #address }, "comment" {/* #address */}, "angle" <#address>, "html" <a id="address"></a>.
@@ -427,10 +430,23 @@ def _connect_project_hosts(
     ignored_paths = [path for path in changed_paths if is_ignored(git, path)]
     if ignored_paths:
         click.echo(f"Git ignores {', '.join(ignored_paths)}, so `git add` needs --force.")
+    if documents := [path for path in changed_paths if _is_document(folder, path)]:
+        click.echo(
+            f"{', '.join(documents)} will be a document, which searches find. To exclude it, write to "
+            f"docyard.toml: exclude = {json.dumps(documents)}"
+        )
     click.echo("Review the files, then:")
     add_command = shlex.join(["git", "add", *(["--force"] if ignored_paths else []), *changed_paths])
     click.echo(f'    {add_command} && git commit -m "Connect agents to Docyard"')
     return Exit.DONE
+
+
+def _is_document(folder: Path, path: str) -> bool:
+    """Return True if the settings of the branch select a file as a document."""
+    try:
+        return open_workspace(folder, warns=False).snapshot().config.is_document(path)
+    except InvalidConfig:  # `docyard doctor` and each other command report it
+        return False
 
 
 def _write_workflow(folder: Path, forge: str, requirement: str | None, as_json: bool) -> int:

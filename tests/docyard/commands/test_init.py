@@ -160,7 +160,10 @@ def test_configuration_of_every_host_contains_same_command() -> None:
 
 
 def test_settings_file_documents_every_default() -> None:
-    assert WorkspaceConfig.read(SETTINGS_TEMPLATE.encode()) == WorkspaceConfig()
+    written_settings = WorkspaceConfig.read(SETTINGS_TEMPLATE.encode())
+    assert written_settings == WorkspaceConfig(exclude=("**/AGENTS.md", "**/CLAUDE.md"))
+    for path in ("AGENTS.md", "docs/CLAUDE.md"):
+        assert not written_settings.is_document(path)
     uncommented_text = "\n".join(
         line.removeprefix("# ") if " = " in line or line.startswith("# [") else line
         for line in SETTINGS_TEMPLATE.splitlines()

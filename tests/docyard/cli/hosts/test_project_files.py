@@ -53,6 +53,16 @@ def test_every_host_gets_command_without_path_of_machine(repo: Path) -> None:
     assert (repo / "AGENTS.md").read_text() == (repo / "CLAUDE.md").read_text() == SECTION
 
 
+def test_instructions_that_are_a_document_are_reported(repo: Path, git: Git, capsys: Capture) -> None:
+    command = ["init", "-C", str(repo), "--host", "claude", "--write"]
+    assert main(command) == 0
+    assert 'write to docyard.toml: exclude = ["CLAUDE.md"]' in capsys.readouterr().out
+    assert main(["init", str(repo)]) == 0
+    (repo / "CLAUDE.md").unlink()
+    assert main(command) == 0
+    assert "exclude" not in capsys.readouterr().out.partition("Wrote")[2]
+
+
 URL = "https://docs.example.org"
 REMOTE_OPTIONS = [option for name in REMOTE_HOSTS for option in ("--host", name)]
 
