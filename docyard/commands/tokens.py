@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,18 +43,21 @@ def command() -> None:
     """
 
 
+_output = click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the secret to a new file of mode 600 for --token-file, and not to standard output.",
+)
+
+
 @command.command(name="add", short_help="Create a token, and print its secret.")
 @click.argument("token_name", metavar="NAME")
 @click.option("--name", metavar="NAME", help="The person's name. [default: Git's user.name]")
 @click.option("--email", metavar="ADDRESS", help="The person's address. [default: Git's user.email]")
 @token_options.scopes
 @token_options.expires
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the secret to a new file of mode 600 for --token-file, and not to standard output.",
-)
+@_output
 @options.repository
 @options.as_json
 def add(
@@ -83,17 +88,15 @@ def add(
     workspace = open_workspace(repo, checks_settings=False)
     name, email = _resolve_identity(workspace, name, email)
     tokens = _open_tokens(workspace)
-    file = None if output is None else environment.get_current_directory() / output.expanduser()
-    with nullcontext() if file is None else create_secret_file(file) as stream:
-        secret = tokens.add(
-            token_name,
-            name,
-            email,
-            scopes=token_options.include_lower_scopes(scopes) or ALL_SCOPES,
-            expires_at=expires_at,
-        )
-        if stream is not None:
-            stream.write(f"{secret}\n")
+    create = partial(
+        tokens.add,
+        token_name,
+        name,
+        email,
+        scopes=token_options.include_lower_scopes(scopes) or ALL_SCOPES,
+        expires_at=expires_at,
+    )
+    secret, file = _create_secret(create, output)
     owner = tokens.authenticate(secret)
     person = owner.person
     if as_json:
@@ -122,6 +125,19 @@ def add(
         f"  next: set {environment.TOKEN} to the token, or write it to a file of mode 600 for --token-file",
     )
     return Exit.DONE
+
+
+def _create_secret(create: Callable[[], str], output: Path | None) -> tuple[str, Path | None]:
+    """Return a new secret, and the file to which it was written, if there is one.
+
+    The file is created first, so that no secret is lost if it cannot be. Raises CommandError.
+    """
+    file = None if output is None else environment.get_current_directory() / output.expanduser()
+    with nullcontext() if file is None else create_secret_file(file) as stream:
+        secret = create()
+        if stream is not None:
+            stream.write(f"{secret}\n")
+    return secret, file
 
 
 @command.command(name="list", short_help="List the tokens of this repository.")
@@ -156,9 +172,10 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
 
 @command.command(name="rotate", short_help="Give a token a new secret, and print it.")
 @click.argument("token_name", metavar="NAME")
+@_output
 @options.repository
 @options.as_json
-def rotate(token_name: str, repo: Path | None, as_json: bool) -> int:
+def rotate(token_name: str, output: Path | None, repo: Path | None, as_json: bool) -> int:
     """Give a token a new secret, and print it once. The old secret no longer works from now on.
 
     Approvals that were given with the old secret stay valid. If the old secret has leaked, revoke the token
@@ -166,13 +183,18 @@ def rotate(token_name: str, repo: Path | None, as_json: bool) -> int:
 
     \b
     Example:
-        docyard tokens rotate ana
+        docyard tokens rotate ana --output ~/ana-2.token
     """
     tokens = _open_tokens(open_workspace(repo, checks_settings=False))
-    secret = tokens.rotate(token_name)
+    secret, file = _create_secret(partial(tokens.rotate, token_name), output)
     if as_json:
         owner = tokens.read_all()[token_name]
-        console.print_json({**_owner_to_data(owner), "secret": secret})
+        place = {"secret": secret} if file is None else {"file": str(file)}
+        console.print_json({**_owner_to_data(owner), **place})
+    elif file is not None:
+        _print_lines(
+            f"Wrote the new secret of the token {token_name} to {file}. The old one no longer works."
+        )
     else:
         _print_secret(secret, f"This is the new secret of the token {token_name}. It is not shown again.")
     return Exit.DONE

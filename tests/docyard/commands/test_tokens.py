@@ -76,6 +76,26 @@ def test_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsy
     assert [person.token for person in Tokens(repo / ".git").list()] == ["ann"]
 
 
+def test_new_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    old_file, new_file = tmp_path / "ann.token", tmp_path / "ann-2.token"
+    assert main(["tokens", "add", "ann", "--output", str(old_file), "-C", str(repo)]) == 0
+    old_secret = old_file.read_text()
+    rotate = ["tokens", "rotate", "ann", "-C", str(repo), "--output"]
+    assert main([*rotate, str(old_file)]) == 3
+    assert old_file.read_text() == old_secret
+    assert identify_owner(Workspace.open(repo), old_file, prompt=False).person == ANN
+    capsys.readouterr()
+    assert main([*rotate, str(new_file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == str(new_file)
+    assert new_file.stat().st_mode & 0o777 == 0o600
+    assert identify_owner(Workspace.open(repo), new_file, prompt=False).person == ANN
+    new_file.unlink()
+    assert main([*rotate, str(new_file)]) == 0
+    output = capsys.readouterr()
+    assert new_file.read_text().strip() not in output.out + output.err
+    assert str(new_file) in output.out
+
+
 def test_file_is_removed_if_the_token_is_not_created(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     add_token(repo, capsys, "ann")
     file = tmp_path / "ann.token"
