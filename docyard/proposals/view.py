@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.wording import join_words
-from workspace.proposals.approvals import VoidReason
+from workspace.proposals.approvals import VoidReason, find_void_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +64,27 @@ def describe_needed_token(view: ProposalView) -> str | None:
         if allowed_names
         else "a token that every rule allows, and no person has one"
     )
+
+
+def list_unknown_tokens(view: ProposalView) -> list[str]:
+    """Return the names of tokens whose approvals are missing or do not count, because they are unknown here.
+
+    No clone transfers tokens, so `docyard tokens trust` may be needed for each.
+    """
+    requirements = view.merge_requirements.requirements
+    names = [
+        name
+        for requirement in requirements
+        if len(requirement.approved_by) < requirement.approvals_needed
+        for name in requirement.unknown
+        if name in requirement.approvers
+    ]
+    names += [
+        status.review.author.label
+        for status in view.proposal.reviews
+        if find_void_reason(status, view.merge_requirements.void_reasons) is VoidReason.UNKNOWN_TOKEN
+    ]
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def count_comments(proposal: Proposal) -> int:

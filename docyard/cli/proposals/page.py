@@ -5,6 +5,7 @@ The same content is available as data for JSON.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from docyard.cli.proposals.actions import (
@@ -23,7 +24,7 @@ from docyard.cli.proposals.changes import (
 from docyard.cli.proposals.comments import print_comments, print_reviews, review_to_data, thread_to_data
 from docyard.cli.proposals.conflicts import format_conflict_name
 from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
-from docyard.proposals.view import ProposalView, describe_needed_token
+from docyard.proposals.view import ProposalView, describe_needed_token, list_unknown_tokens
 from docyard.terminal import styles
 from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
 from tools.proposals.descriptions import format_time
@@ -183,6 +184,16 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
     for blocker in blockers:
         suffix = " (blocks only clients; a person may still merge)" if blocker.only_clients else ""
         printer.print_line(StyledText("✗ ", styles.FAILED), f"{blocker.message}{suffix}", indent=2, hang=2)
+    unknown_tokens = list_unknown_tokens(view) if blockers else []
+    if unknown_tokens:
+        printer.print_line(
+            "Approvals with a token that was created in another copy count here after:", indent=2, hang=2
+        )
+    for name in unknown_tokens[:_MAX_LIST_ITEMS]:
+        printer.print_command(
+            f"docyard tokens trust {shlex.quote(name)} --name NAME --email ADDRESS --token-file FILE",
+            indent=4,
+        )
     if token is not None:
         printer.print_line(f"The merge itself needs {token}.", indent=2, hang=2)
     if view.preview.checks:

@@ -484,3 +484,25 @@ def test_list_names_approvers_whose_tokens_are_unknown(
     assert "No trusted token of ben is known here" in output.err
     assert "docyard tokens trust ben" in output.err
     assert output.out.startswith(f"{proposal_id}\topen")
+    assert main(["proposals", "show", proposal_id, "-C", str(repo)]) == 0
+    assert "docyard tokens trust ben --name NAME --email ADDRESS" in capsys.readouterr().out
+
+
+def test_approval_with_token_of_other_copy_names_the_command_that_trusts_it(
+    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, tmp_path: Path, capsys: Capture
+) -> None:
+    (repo / "docyard.toml").write_text('[[protect]]\npaths = ["**"]\n')
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rules")
+    assert main(["proposals", "submit", proposal_id, "-C", str(repo)]) == 0
+    token = ("--token-file", str(ben_token_file))
+    assert main(["proposals", "approve", proposal_id, *token, "-C", str(repo)]) == 0
+    capsys.readouterr()
+    assert main(["proposals", "show", proposal_id, "-C", str(repo)]) == 0
+    assert "tokens trust" not in capsys.readouterr().out
+    git("clone", "--quiet", "--mirror", str(repo), str(tmp_path / "copy.git"))
+    assert main(["proposals", "show", proposal_id, "-C", str(tmp_path / "copy.git")]) == 0
+    assert (
+        "    docyard tokens trust ben --name NAME --email ADDRESS --token-file FILE\n"
+        in capsys.readouterr().out
+    )
