@@ -14,7 +14,12 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.settings.file import Configuration
-    from docyard.settings.settings import HttpSection, NotifySection, TelemetrySection
+    from docyard.settings.settings import (
+        HttpSection,
+        MissingHalf,
+        NotifySection,
+        TelemetrySection,
+    )
     from docyard.telemetry.logs import LogOptions
 
 _SETTINGS_BY_OPTION = {"--http": "listen", "--allow-host": "allow_hosts", "--page-url": "page_url"}
@@ -28,6 +33,16 @@ class InvalidHttpSection(WorkspaceError):
     def __init__(self, setting: str, reason: str) -> None:
         super().__init__(f"http.{setting}: {reason}", fix=f"Correct http.{setting}.")
         self.setting = setting
+
+
+class IncompleteNotifySection(WorkspaceError):
+    """A setting of [notify] lacks its secret, or a secret lacks its setting, whose name is `setting`."""
+
+    code = "INVALID_SERVER_FILE"
+
+    def __init__(self, half: MissingHalf) -> None:
+        super().__init__(f"notify: {half.message}", fix=half.fix)
+        self.setting = half.setting
 
 
 def build_configured_settings(
@@ -64,7 +79,12 @@ def build_log_options(section: TelemetrySection) -> LogOptions:
 
 
 def check_notify_section(section: NotifySection, page_url: str | None) -> None:
-    """Raise InvalidHttpSection if notifications would have no URLs. `page_url` is that of the pages."""
+    """Raise an error if a secret is missing, or if notifications would have no URLs.
+
+    `page_url` is that of the pages. Raises IncompleteNotifySection, InvalidHttpSection.
+    """
+    for half in section.find_missing_halves():
+        raise IncompleteNotifySection(half)
     if section.is_enabled and page_url is None:
         raise InvalidHttpSection("page_url", "must be set, because notifications have URLs of pages")
 
@@ -82,6 +102,9 @@ def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
         page_url = http_settings.build_page_url(http_settings.address.port)
         try:
             check_notify_section(settings.notify, page_url)
+        except IncompleteNotifySection as error:
+            line = find_setting_line(configuration.text, ("notify", error.setting))
+            yield Mistake(line, "notify", error.message, error.fix)
         except InvalidHttpSection as error:
             yield _build_mistake(configuration, ("http", error.setting), error.message, error.fix)
         try:

@@ -58,10 +58,13 @@ def list_channels(section: NotifySection) -> list[ConfiguredChannel]:
     if section.webhook_url is not None:
         url = urlsplit(section.webhook_url)
         count = len(section.signing_secrets)
-        details = f"signed with {count} key{'s' if count > 1 else ''}"
+        details = f"signed with {count} key{'s' if count > 1 else ''}" if count else "secret: not set"
         channels.append(ConfiguredChannel("webhook", f"{url.scheme}://{url.netloc}", details))
     if section.smtp_host is not None:
-        user = "with a password" if section.smtp_user else "without a password"
+        has_password = bool(read_secret_value(section.smtp_password))
+        user = "without a password"
+        if section.smtp_user:
+            user = "with a password" if has_password else "password: not set"
         count = len(section.people)
         details = (
             f"{section.smtp_security}, {user}, from {section.smtp_from}, "

@@ -57,11 +57,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
-from pydantic_core import PydanticCustomError
 
 
 class Section(BaseModel):
@@ -291,6 +290,27 @@ class NotifiedPerson(Section):
     """The address to which notifications are sent."""
 
 
+class MissingHalf(NamedTuple):
+    """A setting of [notify] in the file and a secret in a variable, of which one is missing."""
+
+    setting: str
+    secret: str
+    message: str
+
+    @property
+    def variable(self) -> str:
+        """The variable of the secret."""
+        return f"DOCYARD_SERVER__NOTIFY__{self.secret.upper()}"
+
+    @property
+    def fix(self) -> str:
+        """The fix, which can be typed."""
+        return (
+            f"Set both: notify.{self.setting} in the file, and the variable {self.variable}, which the file "
+            "must not contain."
+        )
+
+
 class NotifySection(Section):
     """Notifications of the proposals of a repository: a webhook, and e-mail. Only the operator sets them."""
 
@@ -329,6 +349,20 @@ class NotifySection(Section):
         secrets = read_secret_value(self.webhook_secret).split(",")
         return tuple(stripped for secret in secrets if (stripped := secret.strip()))
 
+    def find_missing_halves(self) -> list[MissingHalf]:
+        """Return the settings that need a secret of a variable, and the secrets that need a setting.
+
+        A server does not start then. A command that sends nothing needs no secret, so it can show the rest.
+        """
+        halves = []
+        if (self.webhook_url is None) != (not self.signing_secrets):
+            message = "must have webhook_url and webhook_secret together: each webhook is signed"
+            halves.append(MissingHalf("webhook_url", "webhook_secret", message))
+        if (self.smtp_user is None) != (not read_secret_value(self.smtp_password)):
+            message = "must have smtp_user and smtp_password together"
+            halves.append(MissingHalf("smtp_user", "smtp_password", message))
+        return halves
+
     @property
     def is_enabled(self) -> bool:
         """True if anything is sent."""
@@ -341,12 +375,6 @@ class NotifySection(Section):
     @model_validator(mode="after")
     def _check_webhook(self) -> NotifySection:
         secrets = self.signing_secrets
-        if (self.webhook_url is None) != (not secrets):
-            raise _report_missing_half(
-                "must have webhook_url and webhook_secret together: each webhook is signed",
-                "notify.webhook_url",
-                "DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET",
-            )
         if len(secrets) > _MAX_SIGNING_SECRETS or any(
             len(secret) < _MIN_SIGNING_SECRET_CHARACTERS for secret in secrets
         ):
@@ -367,24 +395,12 @@ class NotifySection(Section):
             raise ValueError("must have smtp_from, the sender, with smtp_host")
         if self.people and self.smtp_host is None:
             raise ValueError("must have smtp_host with people")
-        if (self.smtp_user is None) != (not read_secret_value(self.smtp_password)):
-            raise _report_missing_half(
-                "must have smtp_user and smtp_password together",
-                "notify.smtp_user",
-                "DOCYARD_SERVER__NOTIFY__SMTP_PASSWORD",
-            )
         if self.smtp_user is not None and self.smtp_security == "none":
             raise ValueError('must not have smtp_security = "none" with a password: anyone could read it')
         names = [person.person.casefold() for person in self.people]
         if len(set(names)) < len(names):
             raise ValueError("must name each person once in people")
         return self
-
-
-def _report_missing_half(message: str, setting: str, variable: str) -> PydanticCustomError:
-    """Return the error for a setting of the file that needs a secret, which only a variable may set."""
-    fix = f"Set both: {setting} in the file, and the variable {variable}, which the file must not contain."
-    return PydanticCustomError("missing_half", "{reason}", {"reason": message, "fix": fix})
 
 
 def read_secret_value(secret: SecretStr | None) -> str:

@@ -414,8 +414,7 @@ def describe_mistakes(
             continue
         reason = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
         reason = _MODEL_MESSAGE.sub("a table", reason)
-        fix = details.get("ctx", {}).get("fix") or f"Correct {setting[:200] or 'the file'}."
-        yield Mistake(line, setting, f"{setting[:200]}: {reason}", fix)
+        yield Mistake(line, setting, f"{setting[:200]}: {reason}", f"Correct {setting[:200] or 'the file'}.")
 
 
 def _list_setting_names(location: Sequence[str]) -> list[str]:

@@ -39,8 +39,8 @@ class _TestResult(NamedTuple):
 def command(test: bool, person: str | None, config: Path | None, as_json: bool) -> int:
     """Show how people are notified of proposals, the queue, and the notifications that were not delivered.
 
-    Secrets, and the path of the webhook's URL, are not shown. With --test nothing is queued, and the exit
-    code is 1 if a delivery fails.
+    Secrets, and the path of the webhook's URL, are not shown. Only --test needs the secrets. With --test
+    nothing is queued, and the exit code is 1 if a delivery fails.
 
     \b
     Example:
@@ -77,6 +77,8 @@ def _send_tests(configuration: Configuration, person: str | None) -> list[_TestR
         raise CommandError(
             "no way of delivery is configured", fix="Set webhook_url or smtp_host in [notify]."
         )
+    for half in section.find_missing_halves():
+        raise CommandError(f"notify: {half.message}", fix=half.fix)
     names = [item.person for item in section.people]
     if person is not None and person not in names:
         raise CommandError(
@@ -127,6 +129,7 @@ def _build_data(
 ) -> dict[str, Any]:
     return {
         "channels": [channel._asdict() for channel in channels],
+        "missing": [{"message": half.message, "fix": half.fix} for half in section.find_missing_halves()],
         "events": list(section.events),
         "reminder_days": section.reminder_days,
         "queue": None
@@ -146,6 +149,9 @@ def _format_lines(
 
     for channel in channels:
         yield f"{channel.channel}: {channel.target} ({channel.details})"
+    for half in section.find_missing_halves():
+        yield f"A server does not start: [notify] {half.message}."
+        yield f"  fix: {half.fix}"
     if channels:
         yield f"events: {', '.join(section.events)}"
         yield _format_reminders(section)

@@ -22,8 +22,6 @@ PERSON = {"person": "ana", "email": "ana@example.org"}
 @loop_over(
     ("settings", "message"),
     [
-        ({"webhook_url": "https://hooks.example.org"}, "webhook_secret together"),
-        ({"webhook_secret": SECRET}, "webhook_secret together"),
         ({**WEBHOOK, "webhook_secret": "short"}, "at least 16 characters"),
         ({**WEBHOOK, "webhook_secret": f"{SECRET},short"}, "at least 16 characters"),
         ({**WEBHOOK, "webhook_secret": ",".join((SECRET,) * 3)}, "or two"),
@@ -37,7 +35,6 @@ PERSON = {"person": "ana", "email": "ana@example.org"}
         ({"smtp_host": "smtp.example.org"}, "smtp_from"),
         ({**MAIL, "smtp_host": "smtp example"}, "name of a host"),
         ({**MAIL, "smtp_from": "Docyard <docyard@example.org>"}, "e-mail address"),
-        ({**MAIL, "smtp_user": "docyard"}, "smtp_password together"),
         (
             {**MAIL, "smtp_user": "docyard", "smtp_password": SECRET, "smtp_security": "none"},
             "anyone could read it",
@@ -89,17 +86,29 @@ def test_secret_in_the_file_is_refused_without_its_text(tmp_path: Path, setting:
         ({**MAIL, "smtp_user": "docyard"}, "DOCYARD_SERVER__NOTIFY__SMTP_PASSWORD"),
     ],
 )
-def test_fix_of_a_missing_secret_names_its_variable(
-    tmp_path: Path, settings: dict[str, str], variable: str
+def test_missing_secret_stops_a_server_and_its_fix_names_the_variable(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    repo: Path,
+    settings: dict[str, str],
+    variable: str,
 ) -> None:
     tmp_path.mkdir(exist_ok=True)
     file = tmp_path / "server.toml"
     file.write_text("\n".join(["[notify]", *(f'{name} = "{value}"' for name, value in settings.items())]))
-    with pytest.raises(InvalidServerFile) as raised:
-        read_server_file(file)
-    (mistake,) = raised.value.mistakes
-    assert f"the variable {variable}" in mistake.fix
     assert variable in [format_variable(field.location) for field in list_fields()]
+    assert main(["config", "check", "--config", str(file)]) == Exit.PROBLEMS
+    assert f"the variable {variable}" in capsys.readouterr().out
+    assert main(["serve", "-C", str(repo), "--http", "127.0.0.1:0", "--config", str(file)]) == Exit.CANNOT_RUN
+    output = capsys.readouterr().err
+    assert "together" in output
+    assert f"the variable {variable}" in output
+
+
+def test_secret_without_its_setting_is_missing_half() -> None:
+    for settings in ({"webhook_secret": SECRET}, {**MAIL, "smtp_password": SECRET}):
+        assert len(NotifySection.model_validate(settings).find_missing_halves()) == 1
+    assert not NotifySection.model_validate({**WEBHOOK, **MAIL}).find_missing_halves()
 
 
 def test_notifications_need_the_url_of_pages(

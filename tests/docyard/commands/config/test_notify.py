@@ -136,6 +136,21 @@ def test_server_without_deliveries_is_reported(run: Run, monkeypatch: pytest.Mon
     assert "Set webhook_url or smtp_host" in output
 
 
+def test_settings_are_shown_without_their_secrets(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET")
+    settings = '[notify]\nwebhook_url = "https://hooks.example.org/x"\n'
+    code, output = run(settings=settings)
+    assert code == Exit.DONE
+    assert "webhook: https://hooks.example.org (secret: not set)" in output
+    assert (
+        "  fix: Set both: notify.webhook_url in the file, and the variable DOCYARD_SERVER__NOTIFY__" in output
+    )
+    assert json.loads(run("--json", settings=settings)[1])["missing"][0]["fix"].startswith("Set both")
+    code, output = run("--test", settings=settings)
+    assert code == Exit.CANNOT_RUN
+    assert "DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET" in output
+
+
 def test_undelivered_notifications_are_shown(run: Run, tmp_path: Path) -> None:
     database = open_database("sqlite:///server.sqlite", tmp_path)
     upgrade_schema(database)
