@@ -163,7 +163,8 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --group dev --no-annotate --generate-hashes \
 		--custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml
 
-dist: $(STAMP) $(NODE)/release/.installed $(VENV)-tools/.installed
+# With Playwright, two pages of the site are opened in the Chromium that is found on the PATH.
+dist: $(VENV)/.browser $(NODE)/release/.installed $(VENV)-tools/.installed
 	$(BIN)/python -m release --node $(NODE) --tools $(VENV)-tools
 
 clean:

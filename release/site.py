@@ -97,7 +97,7 @@ def _open_pages(home: Path, pages: list[Path]) -> str:
     """Open each page, and return a summary. Raises SiteError for an error of a page or of a file of it."""
     executable = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if executable is None or find_spec("playwright") is None:
-        return "not opened in a browser, because Chromium or Playwright is missing (`make browser` has both)"
+        return "not opened in a browser, because Chromium or Playwright is missing"
     from playwright.sync_api import Error, sync_playwright
 
     messages: list[str] = []
