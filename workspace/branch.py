@@ -203,6 +203,16 @@ class Branch:
         except WorkspaceError:  # each call that reads the damaged part raises this error
             return
 
+    def list_uncommitted_documents(self) -> list[str]:
+        """Return the paths of documents whose files differ from the tip, without ignored files, sorted.
+
+        The result is empty in a bare repository, and if another branch is checked out.
+        """
+        if self.git.head().branch != self.branch:
+            return []
+        config = self.snapshot().config
+        return [path for path in self.git.list_uncommitted() if config.is_document(path)]
+
     def has_commit(self, commit: str) -> bool:
         """Return True if a commit is still in the repository."""
         return self.git.has_object(commit)

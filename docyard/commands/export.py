@@ -16,7 +16,7 @@ from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count
 
 if TYPE_CHECKING:
-    from workspace.snapshot.snapshot import Snapshot
+    from workspace.workspace import Workspace
 
 
 @click.command(name="export")
@@ -75,7 +75,7 @@ def command(
             snapshot, new_folder, title or workspace.repository_name, subject or "", progress
         )
     warnings = list(report.warnings)
-    if ref is None and branch is None and (paths := _list_uncommitted(snapshot, target)):
+    if ref is None and (paths := _list_uncommitted(workspace, target)):
         warnings.append(f"uncommitted changes are not in the export: {format_list(paths)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
@@ -100,14 +100,11 @@ def command(
     return Exit.DONE
 
 
-def _list_uncommitted(snapshot: Snapshot, target: Path) -> list[str]:
+def _list_uncommitted(workspace: Workspace, target: Path) -> list[str]:
     """Return the documents with uncommitted changes, without those that the export itself wrote."""
-    git, target = snapshot.git, target.resolve()
-    if git.worktree is None:
+    if workspace.git.worktree is None:
         return []
-    root = git.worktree.resolve()
+    root, target = workspace.git.worktree.resolve(), target.resolve()
     return [
-        path
-        for path in git.list_uncommitted()
-        if snapshot.config.is_document(path) and not (root / path).is_relative_to(target)
+        path for path in workspace.list_uncommitted_documents() if not (root / path).is_relative_to(target)
     ]

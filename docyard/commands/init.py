@@ -27,13 +27,14 @@ from docyard.cli.hosts.configurations import (
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import CommandError, Exit
+from docyard.terminal.exits import CommandError, Exit, print_warning
 from workspace.errors import InvalidConfig
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
     from docyard.cli.sites import SiteSettings
     from workspace.git.reader import GitReader
+    from workspace.workspace import Workspace
 
 SETTINGS_TEMPLATE = """\
 # Settings of this Docyard workspace, read from the commit that is served.
@@ -205,7 +206,8 @@ def command(
     In a folder without a repository, the command creates a repository. Existing files are not changed. If a
     site generator publishes the documents, its dialect and the form of the anchors are detected and set. Then
     the configuration of the MCP host is printed whose files the repository has, else that of Claude Code.
-    --hosts prints those of all hosts.
+    --hosts prints those of all hosts. Warnings name documents that are not committed, and a missing author of
+    commits, with the commands that fix both.
 
     --host is for a team: with --write, the command adds the server to the host's configuration in the
     repository, and a section to AGENTS.md or CLAUDE.md. The rest of existing files stays as it is. --url
@@ -258,6 +260,8 @@ def command(
         if site is not None:
             _print_workspace(is_new_repository, site, commit)
         _print_hosts(hosts, None if only_hosts else folder)
+    if not only_hosts:
+        _print_warnings(open_workspace(folder, branch, warns=False))
     return Exit.DONE
 
 
@@ -482,6 +486,14 @@ def _print_workspace(is_new_repository: bool, site: SiteSettings, commit: str | 
         "`docyard fix --check` previews their fixes."
     )
     click.echo()
+
+
+def _print_warnings(workspace: Workspace) -> None:
+    """Print what to do before agents read all documents, and commits have a known author."""
+    from docyard.doctor.repository import check_identity, check_new_documents
+
+    for finding in (*check_identity(workspace), *check_new_documents(workspace)):
+        print_warning(finding.message, finding.fix)
 
 
 def _print_hosts(hosts: tuple[HostConfiguration, ...], project: Path | None) -> None:

@@ -12,7 +12,8 @@ FIX_COMMAND = "docyard doctor --fix"
 COPY_OBJECTS_COMMAND = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
 """The command that copies missing objects from another clone; `git fetch` fails if HEAD is damaged."""
 
-_MAX_LISTED_ITEMS = 10
+MAX_LISTED_ITEMS = 10
+"""The maximum number of items that a message lists."""
 
 
 class Severity(StrEnum):
@@ -65,7 +66,5 @@ def format_count(items: Sequence[str], singular: str, plural: str) -> str:
 
 def format_list(items: Sequence[str]) -> str:
     """Return at most ten items separated by commas, and the number of omitted items."""
-    omitted_count = len(items) - _MAX_LISTED_ITEMS
-    return ", ".join(items[:_MAX_LISTED_ITEMS]) + (
-        f" and {omitted_count:,} more" if omitted_count > 0 else ""
-    )
+    omitted_count = len(items) - MAX_LISTED_ITEMS
+    return ", ".join(items[:MAX_LISTED_ITEMS]) + (f" and {omitted_count:,} more" if omitted_count > 0 else "")

@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docyard import environment
 from docyard.doctor.documents import Progress, check_documents
-from docyard.doctor.finding import FIX_COMMAND, Finding, Severity, format_count, format_list
+from docyard.doctor.finding import (
+    FIX_COMMAND,
+    MAX_LISTED_ITEMS,
+    Finding,
+    Severity,
+    format_count,
+    format_list,
+)
 from docyard.doctor.skills import check_skills
 from docyard.doctor.storage import check_storage
+from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.config.toml import CONFIG_PATH
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
@@ -237,7 +247,7 @@ def check_repository(
     yield from _check_locks(workspace.git.common_dir, leftovers)
     yield from check_settings(workspace.git.common_dir, workspace.git.git_dir)
     yield from check_storage(workspace.git)
-    yield from _check_identity(workspace)
+    yield from check_identity(workspace)
     if workspace.branch is None:
         yield Finding(
             Severity.WARNING,
@@ -277,11 +287,41 @@ def check_repository(
         )
     for worktree in worktrees:
         yield from check_worktree(worktree, snapshot)
+    yield from check_new_documents(workspace)
     if (settings_warning := workspace.describe_uncommitted_settings()) is not None:
         yield Finding(Severity.WARNING, AREA, settings_warning, f"git add {CONFIG_PATH}, then git commit")
 
 
-def _check_identity(workspace: Workspace) -> Iterator[Finding]:
+def check_new_documents(
+    workspace: Workspace, is_selected: Callable[[str], bool] = lambda path: True
+) -> Iterator[Finding]:
+    """Yield a finding for selected documents that are not committed, with the command that commits them."""
+    root, documents = workspace.git.worktree, workspace.snapshot().documents
+    new_paths = [
+        path for path in workspace.list_uncommitted_documents() if path not in documents and is_selected(path)
+    ]
+    if root is not None and new_paths:
+        yield Finding(
+            Severity.WARNING,
+            AREA,
+            f"{format_count(new_paths, 'Markdown file is', 'Markdown files are')} not committed, and only "
+            f"committed files are served: {format_list(new_paths)}",
+            _build_commit_command(root, new_paths, workspace.snapshot().config.root),
+        )
+
+
+def _build_commit_command(root: Path, paths: Sequence[str], documents_folder: str) -> str:
+    """Return the shell command that commits files; many files are named by patterns."""
+    is_current = root.resolve() == environment.get_current_directory().resolve()
+    git = "git" if is_current else f"git -C {shlex.quote(str(root))}"
+    if len(paths) > MAX_LISTED_ITEMS:
+        suffixes = [suffix for suffix in DOCUMENT_SUFFIXES if any(path.endswith(suffix) for path in paths)]
+        paths = [f"{documents_folder}/*{suffix}".lstrip("/") for suffix in suffixes]
+    return f'{git} add -- {shlex.join(paths)} && {git} commit -m "Add documents"'
+
+
+def check_identity(workspace: Workspace) -> Iterator[Finding]:
+    """Yield a finding if Git's configuration names no author, with the commands that set one."""
     if workspace.git.identity() is None:
         name, email = workspace.author()
         yield Finding(

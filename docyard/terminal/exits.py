@@ -53,5 +53,14 @@ def _find_list_command(source: SuggestionSource) -> str:
 
 def print_error(message: str, fix: str = "") -> None:
     """Print an error and its fix to standard error, with invisible characters escaped."""
-    sys.stderr.write(escape_invisible(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
+    _print_problem("error", message, fix)
+
+
+def print_warning(message: str, fix: str = "") -> None:
+    """Print a warning and its fix to standard error, with invisible characters escaped."""
+    _print_problem("warning", message, fix)
+
+
+def _print_problem(severity: str, message: str, fix: str) -> None:
+    sys.stderr.write(escape_invisible(f"{severity}: {message}\n" + (f"  fix: {fix}\n" if fix else "")))
     sys.stderr.flush()

@@ -11,11 +11,12 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import Exit
+from docyard.terminal.exits import Exit, print_warning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workspace.globs import Glob
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -31,7 +32,7 @@ def command(glob: str, ref: str | None, repo: Path | None, branch: str | None, a
     """List the documents, with their titles.
 
     GLOB is a folder, a document or a glob of the workspace, or relative to the current folder. Only committed
-    documents are listed.
+    documents are listed; a warning counts the others and shows the command that commits them.
 
     \b
     Example:
@@ -39,9 +40,19 @@ def command(glob: str, ref: str | None, repo: Path | None, branch: str | None, a
         docyard list guides
         docyard list '**/api*.md' --ref v1.0 --json
     """
+    from docyard.doctor.repository import check_new_documents
+    from tools.read_context import normalize_folder
+
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    paths = _select_paths(workspace, snapshot, glob, find_folder(repo))
+    name = normalize_folder(glob)
+    patterns = _build_patterns(workspace, name, find_folder(repo))
+    if ref is None:
+        for finding in check_new_documents(
+            workspace, lambda path: any(pattern is None or pattern.matches(path) for pattern in patterns)
+        ):
+            print_warning(finding.message, finding.fix)
+    paths = _select_paths(snapshot, name, patterns)
     documents = _describe_documents(snapshot, paths)
     if as_json:
         console.print_json({"documents": documents, "total": len(documents), "commit": snapshot.commit})
@@ -55,27 +66,36 @@ def command(glob: str, ref: str | None, repo: Path | None, branch: str | None, a
     return Exit.DONE
 
 
-def _select_paths(workspace: Workspace, snapshot: Snapshot, glob: str, folder: Path) -> Sequence[str]:
-    """Return the paths of the documents at or under a path, or that a glob matches.
-
-    Raises DocumentNotFound if there are none, with a similar path.
-    """
+def _build_patterns(workspace: Workspace, name: str, folder: Path) -> list[Glob | None]:
+    """Return the patterns that a path or a glob may mean, the likely first; None selects all documents."""
     from docyard.cli.addresses import to_repository_path
-    from tools.read_context import list_paths, normalize_folder
     from workspace.globs import Glob
 
-    name = normalize_folder(glob)
     if not name:
-        return list(snapshot.documents)
+        return [None]
     root = workspace.git.worktree
     relative_name = (
         None if root is None else to_repository_path(root.resolve(), (folder, folder.resolve()), Path(name))
     )
-    for candidate in (name, relative_name):
-        if candidate is not None:
-            pattern = Glob.compile(candidate)
-            if candidate == "." or (paths := [path for path in snapshot.documents if pattern.matches(path)]):
-                return list(snapshot.documents) if candidate == "." else paths
+    return [
+        None if candidate == "." else Glob.compile(candidate)
+        for candidate in (name, relative_name)
+        if candidate is not None
+    ]
+
+
+def _select_paths(snapshot: Snapshot, name: str, patterns: Sequence[Glob | None]) -> Sequence[str]:
+    """Return the paths of the documents that the first pattern with a match selects.
+
+    Raises DocumentNotFound if there are none, with a similar path.
+    """
+    from tools.read_context import list_paths
+
+    for pattern in patterns:
+        if pattern is None:
+            return list(snapshot.documents)
+        if paths := [path for path in snapshot.documents if pattern.matches(path)]:
+            return paths
     return list_paths(snapshot, name)
 
 

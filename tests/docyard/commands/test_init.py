@@ -35,11 +35,29 @@ def test_init_creates_missing_repository(
     assert git("fsck", "--strict", cwd=folder) == ""
 
 
-def test_existing_repository_gets_only_settings(repo: Path, git: Git) -> None:
+def test_existing_repository_gets_only_settings(
+    repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
     (repo / "draft.md").write_text("not committed")
     assert main(["init", "-C", str(repo)]) == 0
     assert git("show", "--name-only", "--format=") == "docyard.toml"
     assert git("status", "--porcelain") == "?? draft.md"
+    assert capsys.readouterr().err == (
+        "warning: 1 Markdown file is not committed, and only committed files are served: draft.md\n"
+        f'  fix: git -C {repo} add -- draft.md && git -C {repo} commit -m "Add documents"\n'
+    )
+
+
+def test_missing_author_is_reported_with_the_commands_that_set_one(
+    tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".gitconfig").unlink()
+    assert main(["init", str(tmp_path / "specs")]) == 0
+    assert capsys.readouterr().err == (
+        "warning: Git's user.name and user.email are not set, so the author of commits is "
+        "Docyard <docyard@localhost>\n"
+        '  fix: git config --global user.name "Your Name" && git config --global user.email you@example.com\n'
+    )
 
 
 @pytest.mark.parametrize("form", ["angle", "html", "braces"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,53 @@ def test_empty_repository_has_no_documents(tmp_path: Path, git: Git, capsys: Cap
     assert main(["list", "-C", str(tmp_path / "empty")]) == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "There are no documents.\n")
+
+
+def run_git_commands(git: Git, commands: str) -> None:
+    """Run the git commands of a fix, as a shell does."""
+    for command in commands.split(" && "):
+        program, *arguments = shlex.split(command)
+        assert program == "git"
+        git(*arguments)
+
+
+def test_documents_that_are_not_committed_are_counted(repo: Path, git: Git, capsys: Capture) -> None:
+    for path in ("new note.md", "api/v2.md", "code.py", ".hidden/a.md"):
+        (repo / path).parent.mkdir(exist_ok=True)
+        (repo / path).write_text("# New\n")
+    assert list_paths(repo, capsys) == ["guide.md"]
+    assert main(["list", "-C", str(repo)]) == 0
+    message, fix = capsys.readouterr().err.splitlines()
+    assert message == (
+        "warning: 2 Markdown files are not committed, and only committed files are served: "
+        "api/v2.md, new note.md"
+    )
+    run_git_commands(git, fix.removeprefix("  fix: "))
+    assert list_paths(repo, capsys) == ["api/v2.md", "guide.md", "new note.md"]
+    assert git("status", "--porcelain") == "?? .hidden/\n?? code.py"
+    assert main(["list", "-C", str(repo)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_uncommitted_documents_outside_of_glob_ref_or_branch_are_not_reported(
+    repo: Path, git: Git, capsys: Capture
+) -> None:
+    (repo / "new.md").write_text("# New\n")
+    git("branch", "other")
+    for arguments in (["guide.md"], ["--ref", "HEAD"], ["--branch", "other"]):
+        assert main(["list", *arguments, "-C", str(repo)]) == 0
+        assert capsys.readouterr().err == "", arguments
+
+
+def test_many_uncommitted_documents_are_committed_by_a_pattern(
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(repo)
+    (repo / "api").mkdir()
+    for number in range(12):
+        (repo / f"api/{number}.md").write_text("# New\n")
+    assert main(["list"]) == 0
+    fix = capsys.readouterr().err.splitlines()[1].removeprefix("  fix: ")
+    assert fix == "git add -- '*.md' && git commit -m \"Add documents\""
+    run_git_commands(git, fix)
+    assert git("status", "--porcelain") == ""
