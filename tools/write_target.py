@@ -76,12 +76,14 @@ class WriteTarget(NamedTuple):
         return {**fields, "next_step": suggest_submission(self.call_context, proposal.id)}
 
     def _build_redirection_fields(self, proposal: Proposal) -> Data:
+        title, target = escape_invisible(proposal.content.title), proposal.content.target
         verb = "added to your draft proposal" if self.was_added else "committed to the proposal"
         return {
             "branch": proposal.content.branch,
             "protected": list_names(self.protected),
             "note": f"{_explain_protection(self.protected)}, "
-            f"so this was {verb} {proposal.id} instead; {proposal.content.target} has not changed",
+            f"so this was {verb} {proposal.id} '{title}' instead; {target} has not changed. Direct writes "
+            'of an hour share this draft: for other work, give new_proposal, such as {"title": "…"}',
             "next_step": suggest_submission(self.call_context, proposal.id),
         }
 

@@ -87,7 +87,12 @@ def _explain_usage(context: Context, arguments: CallArguments, request: CreatePr
     data: Data = {"usage": dict(_usage(arguments))}
     if remove_nulls(arguments):
         missing_fields = [name for name in ("title", "description") if getattr(request, name) is None]
-        data |= {"created": False, "missing": missing_fields}
+        names = " and ".join(f"'{name}'" for name in missing_fields)
+        data |= {
+            "created": False,
+            "missing": missing_fields,
+            "note": f"no proposal was opened: give {names}; the description may be empty",
+        }
     data["open"] = list_latest_open(context.workspace.proposal_actions().list_all(), _MAX_PROPOSALS_LISTED)
     fields = {
         "title": _TITLE,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from workspace.diff.sections import Evidence, SectionMatch
@@ -38,10 +39,12 @@ _MAX_DIGESTS = 50_000
 class SeenTexts:
     """The texts that one client has read in full, or written, as digests.
 
-    The least recently used digests are evicted first. Thread-safe.
+    The least recently used digests are evicted first. Thread-safe. `session_start` is the time of creation:
+    a server creates one for each session over stdio.
     """
 
     def __init__(self, max_digests: int = _MAX_DIGESTS) -> None:
+        self.session_start = datetime.now(UTC)
         self._digests: LRUCache[bytes, bool] = LRUCache(max_digests)
 
     def add(self, digests: Iterable[bytes | None]) -> None:

@@ -48,6 +48,9 @@ def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: C
     assert (tool, set(example)) == ("create_proposal", {"title", "description"})
     partial_answer = call_tool("create_proposal", title="Rate limits")
     assert (partial_answer.data["created"], partial_answer.data["missing"]) == (False, ["description"])
+    assert partial_answer.data["note"] == (
+        "no proposal was opened: give 'description'; the description may be empty"
+    )
     assert parse_next_call(partial_answer)[1]["title"] == "Rate limits"
     first_answer = call_tool(
         "create_proposal", title="Rate limits", description="Why.", idempotency_key="key"
@@ -61,6 +64,7 @@ def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: C
     )
     assert retry["proposal"] == data["proposal"]
     assert call_tool("view_proposal").data["total"] == 1
+    assert check_success(call_tool("create_proposal", title="Empty", description=""))["created"]
 
 
 def test_emoji_and_duplicate_titles_are_accepted_and_long_title_is_refused(call_tool: CallTool) -> None:

@@ -214,7 +214,11 @@ def test_second_direct_write_names_the_same_draft(call_tool: CallTool, repo: Rep
     second = check_success(call_tool("edit_document", **{**SPEC, "content": "At night, more."}))
     assert second["proposal"] == first["proposal"]
     assert "committed to the proposal" in first["note"]
-    assert f"added to your draft proposal {first['proposal']} instead" in second["note"]
+    title = check_success(call_tool("view_proposal", proposal=first["proposal"]))["title"]
+    assert f"added to your draft proposal {first['proposal']} '{title}' instead" in second["note"]
+    assert "for other work, give new_proposal" in first["note"]
+    other = check_success(call_tool("edit_document", **SPEC, new_proposal={"title": "Other work"}))
+    assert other["proposal"] != first["proposal"]
     assert second["branch"] == first["branch"]
     assert first["proposal"] in str(second["next_step"])
     assert "overlaps" not in second

@@ -2,7 +2,8 @@
 
 A direct write opens a draft. For an hour, further direct writes of the same author with the same client are
 added to it. This ends at once if the draft is submitted, if another author writes an event or a commit, or if
-a write cannot be applied to it; the next write then opens another draft.
+a write cannot be applied to it; the next write then opens another draft. A write of a later session over
+stdio whose message begins with another title opens another draft too.
 """
 
 from __future__ import annotations
@@ -64,14 +65,16 @@ def add_to_draft(
     actor: Actor,
     target: str,
     planned_result: WriteResult,
+    title: str,
 ) -> ProposedWrite | None:
     """Write a call's operations to the open draft of its author and client.
 
-    `planned_result` is the plan on the target's tip. Return None if there is no draft, or if an operation
-    fails only there; nothing is written then. Raises the errors of `Workspace.write`.
+    `planned_result` is the plan on the target's tip, `title` the title of a proposal of this call. Return
+    None if there is no draft, if an operation fails only there, or if the draft of an earlier session has
+    another title than the caller's message; nothing is written then. Raises the errors of `Workspace.write`.
     """
     draft = _find_draft(repository, call, actor, target)
-    if draft is None:
+    if draft is None or (_is_of_earlier_session(draft, call) and draft.content.title != title):
         return None
     workspace = repository.workspace.for_branch(draft.content.branch)
     call = replace(call, workspace=workspace)
@@ -92,6 +95,15 @@ def add_to_draft(
     except _DraftChanged:
         return None
     return ProposedWrite(repository.read_latest(draft), result, was_added=True)
+
+
+def _is_of_earlier_session(draft: Proposal, call: WriteRequest) -> bool:
+    """Return True if a draft is older than the session of a caller who names a title in its message."""
+    return (
+        call.message is not None
+        and call.seen_texts is not None
+        and draft.content.opened_at < call.seen_texts.session_start
+    )
 
 
 def find_draft_of_request(repository: ProposalRepository, request: KeyedRequest) -> Proposal | None:

@@ -185,7 +185,8 @@ def propose(
             return ProposedWrite(None, planned_result)
         # After a crash, the retry of a call with a key completes the branch that the call has created.
         if is_redirected and workspace.git.tip(find_unfinished_branch(workspace.git, id, "")) is None:
-            added_write = drafts.add_to_draft(repository, call, actor, target, planned_result)
+            title, _ = _describe_call(call, planned_result)
+            added_write = drafts.add_to_draft(repository, call, actor, target, planned_result, title)
             if added_write is not None:
                 return added_write
         opening = _Opening(id, target, planned_result.commit or tip, key, is_redirected=is_redirected)

@@ -26,6 +26,7 @@ from workspace.proposals.proposal import Proposal
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import KeyedRequest, KeyReused
 from workspace.writing.plan import BatchMode
+from workspace.writing.read_before_write import SeenTexts
 
 OTHER_CLIENT = Actor(
     Author("Ada", "ada@example.org", IdentitySource.CLIENT, "another agent"), "edit_document", "another agent"
@@ -45,6 +46,8 @@ def redirect(
     slug: str = "calls",
     workspace: Workspace | None = None,
     dry_run: bool = False,
+    message: str | None = None,
+    seen_texts: SeenTexts | None = None,
 ) -> ProposedWrite:
     """Append text by a direct write to a protected path, as the writing tools do."""
     operations: list[Operation] = [AppendContent(file="specs/api.md", slug=slug, content=text)]
@@ -57,6 +60,8 @@ def redirect(
             mode=BatchMode.EACH,
             is_redirected=True,
             dry_run=dry_run,
+            message=message,
+            seen_texts=seen_texts,
             keyed_request=KeyedRequest(key, "0" * 64, lambda _: {}) if key else None,
         )
     )
@@ -168,6 +173,19 @@ def test_draft_that_others_changed_gets_no_further_write(
     tip = setup.proposal_actions.find(draft.id).tip
     assert open_draft(setup, text="Two.").id != draft.id
     assert setup.proposal_actions.find(draft.id).tip == tip
+
+
+def test_other_title_in_a_later_session_opens_another_draft(tmp_path: Path) -> None:
+    setup = create_setup(tmp_path)
+    first_session = SeenTexts()
+    draft = open_draft(setup, message="Describe calls", seen_texts=first_session)
+    assert open_draft(setup, message="Fix a typo", seen_texts=first_session).id == draft.id
+    later_session = SeenTexts()
+    assert open_draft(setup, seen_texts=later_session).id == draft.id
+    assert open_draft(setup, message="Describe calls\n\nMore.", seen_texts=later_session).id == draft.id
+    other = open_draft(setup, message="Count limits", seen_texts=later_session)
+    assert (other.id != draft.id, other.content.title) == (True, "Count limits")
+    assert open_draft(setup, message="Fix a typo", seen_texts=later_session).id == other.id
 
 
 def test_draft_of_an_earlier_hour_gets_no_further_write(
