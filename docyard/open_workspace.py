@@ -12,6 +12,8 @@ from docyard import environment
 from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workspace.workspace import Workspace
 
 
@@ -37,6 +39,29 @@ def find_folder(repo: Path | None) -> Path:
                 fix="Name an existing folder.",
             ) from error
     return folder
+
+
+def select_repository(
+    context: click.Context, parameter: click.Parameter, values: Sequence[Path]
+) -> Path | None:
+    """Return the path of `-C`, before or after the name of the command; None without one.
+
+    A path before the name replaces that of the variable. Raises UsageError if the option is repeated.
+    """
+    from click.core import ParameterSource
+
+    assert parameter.name is not None
+    path_before_name = context.find_root().params.get(parameter.name)
+    if path_before_name is not None:
+        if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
+            values = ()
+        values = (path_before_name, *values)
+        context.set_parameter_source(parameter.name, ParameterSource.COMMANDLINE)
+    if len(values) > 1:
+        raise click.UsageError(
+            f"{' / '.join(parameter.opts)} is given {len(values)} times, but a command reads one repository"
+        )
+    return values[0] if values else None
 
 
 def open_workspace(

@@ -11,11 +11,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from docyard import __version__, environment
+from docyard.open_workspace import select_repository
 from docyard.terminal import console
 from docyard.terminal.exits import Exit, print_error, suggest_fix
 from docyard.terminal.styles import HelpContext
@@ -45,13 +47,29 @@ class SuggestingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the named command. Raises click.UsageError with a similar name if it is unknown."""
         name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+        command = self.get_command(ctx, name)
+        if command is None and not name.startswith("-") and not ctx.resilient_parsing:
             from workspace.nearest import find_nearest
 
             similar_names = find_nearest(name, self.list_commands(ctx))
             suggestion = f"; did you mean '{similar_names[0]}'?" if similar_names else ""
             raise click.UsageError(f"no command '{name[:100]}'{suggestion}", ctx)
+        if command is not None and not ctx.resilient_parsing:
+            _check_repository_option(ctx, command)
         return super().resolve_command(ctx, args)
+
+
+def _check_repository_option(context: click.Context, command: click.Command) -> None:
+    """Raise UsageError if `-C` is before the name of a command that reads no repository, or several."""
+    if context.find_root().params.get("repo") is None or isinstance(command, click.Group):
+        return
+    if all(parameter.name != "repo" for parameter in command.params):
+        advice = (
+            "give it after the name"
+            if any("-C" in parameter.opts for parameter in command.params)
+            else "the command reads no repository"
+        )
+        raise click.UsageError(f"-C before '{command.name}' has no effect: {advice}", context)
 
 
 class LazyGroup(SuggestingGroup):
@@ -174,7 +192,17 @@ class _MainGroup(LazyGroup):
 @click.option(
     "--pager/--no-pager", default=None, help="Print the output of the command in a pager, or in none."
 )
-def docyard(pager: bool | None) -> None:
+@click.option(
+    "-C",
+    "--repo",
+    "repo",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    callback=select_repository,
+    help="The repository, or a folder in it; also after the command. [default: the current folder]",
+)
+def docyard(pager: bool | None, repo: Path | None) -> None:
     """Serve a Git-native workspace in which agents write Markdown and people review it.
 
     \b

@@ -10,7 +10,7 @@ import click
 
 from docyard import environment
 from docyard.cli import completion
-from docyard.open_workspace import find_folder, open_workspace
+from docyard.open_workspace import find_folder, open_workspace, select_repository
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -27,19 +27,11 @@ class _SinglePath(click.Path):
         return (rv,)
 
 
-def _reject_repeated_repository(
-    context: click.Context, parameter: click.Parameter, values: Sequence[Path]
-) -> Path | None:
-    """Return the path of the repository. Raises UsageError if the option is repeated."""
-    if len(values) > 1:
-        raise click.UsageError(
-            f"{' / '.join(parameter.opts)} is given {len(values)} times, but a command reads one repository"
-        )
-    return values[0] if values else None
-
-
 def repository(command: F) -> F:
-    """Add `-C PATH`, also `--repo PATH`: the parameter `repo`, None for the current folder."""
+    """Add `-C PATH`, also `--repo PATH`: the parameter `repo`, None for the current folder.
+
+    The same option before the name of the command applies too.
+    """
     return click.option(
         "-C",
         "--repo",
@@ -47,7 +39,7 @@ def repository(command: F) -> F:
         metavar="PATH",
         type=_SinglePath(path_type=Path),
         multiple=True,
-        callback=_reject_repeated_repository,
+        callback=select_repository,
         envvar=environment.REPOSITORY,
         show_envvar=True,
         help="The repository, or a folder in it. [default: the current folder]",

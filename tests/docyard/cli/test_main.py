@@ -244,6 +244,36 @@ def test_repository_option_given_twice_is_wrong_usage(
     assert "is given 2 times" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["list"], ["proposals", "list"], ["init", "--hosts"]])
+def test_repository_option_before_the_command_applies(
+    repo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(environment.REPOSITORY, str(tmp_path / "nowhere"))
+    assert main([*command, "--json", "-C", "specs"]) == 0
+    output = capsys.readouterr().out
+    for option in ("-C", "--repo"):
+        assert main([option, "specs", *command, "--json"]) == 0
+        assert capsys.readouterr().out == output
+        assert main([option, str(repo), *command, "-C", str(tmp_path)]) == 2
+        assert "is given 2 times" in capsys.readouterr().err
+
+
+@loop_over(
+    ("command", "reason"),
+    [("version", "reads no repository"), ("admin erase --text x", "give it after the name")],
+)
+def test_repository_option_before_a_command_that_ignores_it_is_wrong_usage(
+    repo: Path, capsys: pytest.CaptureFixture[str], command: str, reason: str
+) -> None:
+    assert main(["-C", str(repo), *command.split()]) == 2
+    assert reason in capsys.readouterr().err
+
+
 def test_repository_option_overrides_environment_and_path_may_have_colon(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
