@@ -306,9 +306,16 @@ def ensure_repository(folder: Path, branch: str | None) -> bool:
             ) from error
         return True
     if repository.worktree is not None and repository.worktree.resolve() != folder.resolve():
+        from workspace.config.toml import CONFIG_PATH
+
+        top_folder = shlex.quote(str(repository.worktree.resolve()))
+        is_workspace = (repository.worktree / CONFIG_PATH).exists()
         raise CommandError(
-            f"{folder} is inside a Git repository, and docyard.toml belongs in the repository's top folder",
-            fix="Run `docyard init` in the repository's top folder, or `git init` here first.",
+            f"{folder} is inside a Git repository, and {CONFIG_PATH} belongs in the repository's top folder"
+            + (", which has one" if is_workspace else ""),
+            fix=f"`docyard init --hosts -C {top_folder}` prints how to connect an agent to it."
+            if is_workspace
+            else f"Run `docyard init {top_folder}`.",
         )
     return False
 

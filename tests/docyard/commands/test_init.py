@@ -97,11 +97,22 @@ def test_existing_settings_are_never_overwritten(
     assert git("rev-parse", "HEAD") == head_before
 
 
-def test_folder_inside_repository_is_refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("is_workspace", [False, True])
+def test_folder_inside_repository_is_refused_with_a_command_that_works(
+    repo: Path, capsys: pytest.CaptureFixture[str], is_workspace: bool
+) -> None:
+    repo = repo.rename(repo.with_name("my specs"))
     (repo / "sub").mkdir()
+    if is_workspace:
+        assert main(["init", str(repo)]) == 0
+        capsys.readouterr()
     assert main(["init", str(repo / "sub")]) == 3
-    assert "inside a Git repository" in capsys.readouterr().err
-    assert not (repo / "docyard.toml").exists()
+    error = capsys.readouterr().err
+    assert f"{repo / 'sub'} is inside a Git repository" in error
+    assert (repo / "docyard.toml").exists() == is_workspace
+    program, *arguments = shlex.split(error.split("`")[1])
+    assert (program, main(arguments)) == ("docyard", 0)
+    assert (repo / "docyard.toml").exists()
 
 
 def test_detached_head_requires_branch_option(
