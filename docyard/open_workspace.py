@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ import click
 
 from docyard import environment
 from docyard.terminal.exits import CommandError
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from workspace.workspace import Workspace
 
@@ -64,6 +66,27 @@ def select_repository(
     return values[0] if values else None
 
 
+_FOLDER_ERRORS = (
+    "NOT_A_REPOSITORY",
+    "UNSUPPORTED_REPO",
+    "NOT_AN_ARTIFACT",
+    "OUT_OCCUPIED",
+    "EXPORT_OCCUPIED",
+)
+"""The codes of errors about a folder whose messages name no path, because clients of servers read them."""
+
+
+@contextmanager
+def add_path_to_errors(path: Path) -> Iterator[None]:
+    """Add the path of a folder to the error if it cannot be opened, or must not be written to."""
+    try:
+        yield
+    except WorkspaceError as error:
+        if error.code in _FOLDER_ERRORS:
+            error.message = f"{error.message} ({path})"
+        raise
+
+
 def open_workspace(
     repo: Path | None,
     branch: str | None = None,
@@ -83,7 +106,9 @@ def open_workspace(
     from workspace.workspace import Workspace
 
     options = {} if durable is None else {"durable": durable}
-    workspace = Workspace.open(find_folder(repo), branch=branch, read_only=read_only, **options)
+    folder = find_folder(repo)
+    with add_path_to_errors(folder):
+        workspace = Workspace.open(folder, branch=branch, read_only=read_only, **options)
     if warns:
         _warn_of_uncommitted_settings(workspace)
     if checks_settings:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from docyard.cli.addresses import to_repository_path
+from docyard.open_workspace import add_path_to_errors
 from docyard.terminal.exits import CommandError
 from index.pool import process_map
 from workspace.git.reader import GitReader
@@ -53,13 +54,14 @@ def collect_checked_files(folder: Path, ref: str | None, staged: bool) -> Checke
     Raises CommandError, and the errors of opening and reading a repository.
     """
     try:
-        git = GitReader(folder)
+        with add_path_to_errors(folder):
+            git = GitReader(folder)
     except NotARepository:
         if ref is not None or staged:
             raise
         root = folder.resolve()
         if not root.is_dir():
-            raise CommandError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
+            raise
         return CheckedFiles(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:

@@ -12,7 +12,7 @@ import click
 
 from docyard.commands import options
 from docyard.doctor.finding import format_list
-from docyard.open_workspace import find_folder
+from docyard.open_workspace import add_path_to_errors, find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count
@@ -89,14 +89,18 @@ def command(
 
     documents_folder = find_folder(folder if repo is None else repo / folder)
     if not documents_folder.is_dir():
-        raise click.BadParameter("the folder does not exist", param_hint="DIR")
+        raise click.BadParameter(f"the folder does not exist ({documents_folder})", param_hint="DIR")
     artifact_folder = find_folder(out)
     key = _load_key(find_folder(key_file), artifact_folder) if key_file else None
     provider = options.read_embedding_options().provider
     start_time = time.monotonic()
     warnings: list[str] = []
     contents = _read_contents(documents_folder, ref, include, exclude, warnings)
-    with console.show_progress("Indexing") as progress, _convert_invalid_settings(description, taxonomy):
+    with (
+        console.show_progress("Indexing") as progress,
+        _convert_invalid_settings(description, taxonomy),
+        add_path_to_errors(artifact_folder),
+    ):
         build = build_artifact(
             contents,
             artifact_folder,

@@ -10,7 +10,7 @@ import click
 
 from docyard.commands import options
 from docyard.doctor.finding import format_list
-from docyard.open_workspace import find_folder, open_workspace
+from docyard.open_workspace import add_path_to_errors, find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count
@@ -65,7 +65,8 @@ def command(
             "the commit has no documents", fix="Name another commit with --ref, or change `root`."
         )
     target = find_folder(folder)
-    check_folder(target)
+    with add_path_to_errors(target):
+        check_folder(target)
     subject = snapshot.config.corpus.description if description is None else description
     with (
         console.show_progress("Exporting") as progress,

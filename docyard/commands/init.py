@@ -25,7 +25,7 @@ from docyard.cli.hosts.configurations import (
     find_project_host,
 )
 from docyard.commands import options
-from docyard.open_workspace import find_folder, open_workspace
+from docyard.open_workspace import add_path_to_errors, find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit, print_warning
 from workspace.errors import InvalidConfig
@@ -367,7 +367,8 @@ def _open_work_tree(folder: Path) -> tuple[GitReader, Path]:
     """Return a repository and its work tree. Raises CommandError if the repository is bare."""
     from workspace.git.reader import GitReader
 
-    git = GitReader(folder)
+    with add_path_to_errors(folder):
+        git = GitReader(folder)
     if git.worktree is None:
         raise CommandError(
             "a bare repository has no work tree to write to", fix="Run the command in a clone, and push."

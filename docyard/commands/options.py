@@ -10,7 +10,7 @@ import click
 
 from docyard import environment
 from docyard.cli import completion
-from docyard.open_workspace import find_folder, open_workspace, select_repository
+from docyard.open_workspace import add_path_to_errors, find_folder, open_workspace, select_repository
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
@@ -270,7 +270,9 @@ def open_index(
     from index.artifacts.search_index import ArtifactSearchIndex
     from index.storage.keys import read_key_file
 
-    loaded_artifact = open_artifact(find_folder(artifact), read_key_file(find_folder(key)) if key else None)
+    folder = find_folder(artifact)
+    with add_path_to_errors(folder):
+        loaded_artifact = open_artifact(folder, read_key_file(find_folder(key)) if key else None)
     problem = loaded_artifact.problem
     if problem is not None:
         click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)

@@ -17,7 +17,7 @@ from docyard import __version__, environment
 from docyard.cli import completion
 from docyard.commands import options
 from docyard.environment import is_terminal
-from docyard.open_workspace import find_folder, open_workspace
+from docyard.open_workspace import add_path_to_errors, find_folder, open_workspace
 from docyard.terminal.exits import Exit, print_error, suggest_fix
 from workspace.errors import WorkspaceError
 
@@ -405,13 +405,11 @@ def _build_service(
         return service, file
     if parameters["artifact"] is not None:
         folder, key = find_folder(parameters["artifact"]), parameters["key"]
-        service = build_artifact_service(
-            folder,
-            find_folder(key) if key else None,
-            toolsets,
-            max_text_tokens=text_tokens,
-            embedding=embedding,
-        )
+        key = find_folder(key) if key else None
+        with add_path_to_errors(folder):
+            service = build_artifact_service(
+                folder, key, toolsets, max_text_tokens=text_tokens, embedding=embedding
+            )
         return service, folder
     workspace = open_workspace(
         parameters["repo"],

@@ -39,9 +39,11 @@ def make_not_a_repository_error(path: Path) -> NotARepository:
     """Return the error for a path without a repository."""
     if not path.exists():
         return NotARepository("the folder does not exist", fix="Name an existing folder.")
+    if not path.is_dir():
+        return NotARepository("the path is not a folder", fix="Name a folder inside a repository.")
     return NotARepository(
         "the folder is not a Git repository, nor inside one",
-        fix="Run `git init` there, or name a folder inside a repository.",
+        fix="Run `docyard init` there, or name a folder inside a repository.",
     )
 
 

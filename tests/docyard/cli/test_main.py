@@ -92,7 +92,7 @@ def test_missing_repository_returns_error_with_fix(
     assert captured.out == ""
     assert captured.err.startswith("error: the folder is not a Git repository")
     assert "\n  fix: " in captured.err
-    assert str(tmp_path) not in captured.err
+    assert f"({tmp_path})" in captured.err
 
 
 def test_search_prints_hits_for_people_and_for_programs(
@@ -231,6 +231,41 @@ def test_unknown_command_suggests_nearest(
     captured = capsys.readouterr()
     assert f"did you mean '{suggestion}'?" in captured.err
     assert (captured.out, "--help`." in captured.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("list -C nowhere", "the folder does not exist (nowhere)"),
+        ("list -C file", "the path is not a folder (file)"),
+        ("doctor -C empty", "the folder is not a Git repository, nor inside one (empty)"),
+        ("validate -C nowhere", "the folder does not exist (nowhere)"),
+        ("validate -C empty --staged", "the folder is not a Git repository, nor inside one (empty)"),
+        ("init --host claude -C empty", "the folder is not a Git repository, nor inside one (empty)"),
+        ("search x --index empty", "the folder is not an artifact: metadata.json is missing (empty)"),
+        (
+            "serve --read-only --index empty",
+            "the folder is not an artifact: metadata.json is missing (empty)",
+        ),
+        ("build nowhere --out out", "the folder does not exist (nowhere)"),
+        ("build specs --out file", "the artifact's path must be a folder (file)"),
+        ("export file -C specs", "the path of the export must be a folder (file)"),
+    ],
+)
+def test_error_about_a_folder_names_its_path(
+    repo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir(exist_ok=True)
+    (tmp_path / "file").touch()
+    assert main(command.split()) in (2, 3)
+    captured = capsys.readouterr()
+    assert message in (captured.out + captured.err).replace(f"{tmp_path}/", "")
 
 
 @pytest.mark.parametrize(

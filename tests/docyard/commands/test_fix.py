@@ -226,14 +226,14 @@ def test_invalid_options_exit_with_2(
     assert run_fix(capsys, repo, *arguments)[0] == 2
 
 
-def test_folder_without_repository_is_refused_with_git_init_as_fix(
+def test_folder_without_repository_is_refused_with_init_as_fix(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "a.md").write_text("## A\n")
     code, _, error = run_fix(capsys, tmp_path / "plain", "--anchors")
     assert code == 3
-    assert "git init" in error
+    assert "docyard init" in error
     assert (tmp_path / "plain" / "a.md").read_text() == "## A\n"
 
 
