@@ -220,7 +220,7 @@ def command(
         docyard init --hosts -C ~/specs
         docyard init --host claude --host vscode --write
         docyard init --host claude --url https://docs.example.org --write
-        docyard init --workflow github
+        docyard init --workflow github --docyard docyard==VERSION
     """
     if anchors is not None and (only_hosts or project_hosts or forge):
         raise click.UsageError(

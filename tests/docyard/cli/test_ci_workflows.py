@@ -281,3 +281,13 @@ def test_long_markdown_diff_is_truncated_between_documents(tmp_path: Path, capsy
 
 def test_each_forge_kind_has_its_own_workflow() -> None:
     assert len({build_workflow(kind, REQUIREMENT).path for kind in FORGE_KINDS}) == len(FORGE_KINDS)
+
+
+def test_examples_name_what_the_job_installs() -> None:
+    texts = [
+        (ROOT / "docyard/commands/init.py").read_text(),
+        *(f.read_text() for f in (ROOT / "docs").glob("*.md")),
+    ]
+    examples = re.findall(r"docyard init --workflow (?:github|gitlab|gitea)\b(.*)", "\n".join(texts))
+    assert len(examples) >= 5
+    assert [example for example in examples if "--docyard " not in example] == []
