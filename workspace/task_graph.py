@@ -78,12 +78,16 @@ class TaskEntry(NamedTuple):
         """The address that does not change with the task's position: `path#id`; None without an id."""
         return None if self.id is None else f"{self.path}#{self.id}"
 
-    def is_owned_by(self, name: str, time: datetime) -> bool:
-        """Return True if a name, in any case, is the assignee, or in a claim that is valid at a time."""
+    def list_owners(self, time: datetime) -> list[str]:
+        """Return the names of the assignee, and of a claim that is valid at a time."""
         names = [self.owner] if self.owner else []
         if self.claim is not None and self.claim.is_valid_at(time):
             names.append(self.claim.name)
-        return name.casefold() in [owner.casefold() for owner in names]
+        return names
+
+    def is_owned_by(self, name: str, time: datetime) -> bool:
+        """Return True if a name, in any case, is the assignee, or in a claim that is valid at a time."""
+        return name.casefold() in [owner.casefold() for owner in self.list_owners(time)]
 
 
 class TaskGraph:

@@ -1,4 +1,4 @@
-"""Shell completion of addresses, refs, proposals, types, toolsets and queries.
+"""Shell completion of addresses, refs, commits, proposals, types, owners, toolsets and queries.
 
 A user waits for the candidates. So only the document whose sections are completed is parsed, only the typed
 folder is listed, and modules are imported on demand. After an error there are no candidates: the command
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
+    from workspace.git.reader import GitReader
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -91,12 +92,64 @@ def complete_proposals(
 def complete_refs(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield HEAD and the names of branches, tags and remote branches."""
+    """Yield HEAD, the names of branches, tags and remote branches, and recent commits after a part of an id.
+
+    The second ref of a range such as `main..` is completed, too.
+    """
     from workspace.git.reader import GitReader
     from workspace.revisions import list_ref_names
 
-    names = list_ref_names(GitReader(_find_folder(context)))
-    return (_build_candidate(name) for name in names if name.startswith(incomplete))
+    dots = incomplete.rfind("..") + 2 if ".." in incomplete else 0  # no name of a ref contains two dots
+    start, prefix = incomplete[:dots], incomplete[dots:]
+    git = GitReader(_find_folder(context))
+    for name in list_ref_names(git):
+        if name.startswith(prefix):
+            yield _build_candidate(start + name)
+    if _ID_PREFIX.fullmatch(prefix):
+        for id, subject in _list_recent_commits(git):
+            if id.startswith(prefix):
+                yield _build_candidate(start + id, help=subject)
+
+
+_ID_PREFIX = re.compile("[0-9a-f]{1,40}")
+_MAX_COMMITS = 1_000
+
+
+def _list_recent_commits(git: GitReader) -> Iterator[tuple[str, str]]:
+    """Yield the ids and subjects of the newest commits in the first-parent history of HEAD."""
+    from workspace.git.ancestry import Graph
+
+    tip = git.head().commit
+    for node in Graph(git).first_parents(tip, max_commits=_MAX_COMMITS) if tip is not None else ():
+        yield node.id, git.commit(node.id).message.partition("\n")[0]
+
+
+@_limit_candidates
+def complete_proposal_tip(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> Iterator[CompletionItem[str]]:
+    """Yield the tip of the proposal that the command line names: an approval of another commit is refused."""
+    # Click assigns no arguments while the value of an option is missing.
+    proposal_id = context.params.get("proposal_id") or next(iter(context.args), None)
+    if proposal_id is not None:
+        proposal = _open_workspace(context).proposal_actions().find(proposal_id)
+        if proposal.tip is not None and proposal.tip.startswith(incomplete):
+            yield _build_candidate(proposal.tip, help=proposal.content.title)
+
+
+@_limit_candidates
+def complete_owners(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> Iterator[CompletionItem[str]]:
+    """Yield the names of assignees of tasks, and of those who hold a claim."""
+    from datetime import UTC, datetime
+
+    workspace = _open_workspace(context)
+    tasks = workspace.task_graph(workspace.at(context.params.get("ref"))).tasks
+    time = datetime.now(UTC)
+    names = {name for task in tasks for name in task.list_owners(time)}
+    prefix = incomplete.casefold()
+    return (_build_candidate(name) for name in sorted(names) if name.casefold().startswith(prefix))
 
 
 @_limit_candidates

@@ -52,6 +52,7 @@ def commit(command: F) -> F:
     return click.option(
         "--commit",
         metavar="COMMIT",
+        shell_complete=completion.complete_proposal_tip,
         help="The commit that you reviewed; refused if it is not the tip.",
     )(command)
 

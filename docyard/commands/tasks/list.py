@@ -28,7 +28,10 @@ _MAX_SHOWN_REQUIREMENTS = 3
 @click.option("--ready", is_flag=True, help="List only the tasks that can be done now.")
 @click.option("--blocked", is_flag=True, help="List only the tasks that are blocked or wait for another one.")
 @click.option(
-    "--owner", metavar="NAME", help="List only the tasks of this assignee, or claimed by this name."
+    "--owner",
+    metavar="NAME",
+    shell_complete=completion.complete_owners,
+    help="List only the tasks of this assignee, or claimed by this name.",
 )
 @click.option(
     "--type",

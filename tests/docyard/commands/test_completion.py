@@ -384,3 +384,30 @@ def test_board_refs_types_and_proposals_are_completed(
         f"plain\t{proposal_id}"
     ]
     assert list_candidates("docyard init --branch ma", monkeypatch, capfd) == ["plain\tmain"]
+
+
+def test_owners_commits_and_ranges_are_completed(
+    document_repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(document_repo)
+    (document_repo / "plan.md").write_text(
+        "# Plan\n\n## Tasks\n\n- [ ] One\n  - Assignee: Ana Li\n- [ ] Two\n  - Assignee: bea\n"
+        "- [ ] Three\n  - Assignee: Ana Li\n"
+    )
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Plan work")
+    tip, parent = git("rev-parse", "HEAD", "HEAD~1").split()
+    assert main(["proposals", "create", "Say more", "--json"]) == 0
+    proposal_id = json.loads(capfd.readouterr().out)["proposal"]
+    assert list_candidates("docyard tasks list --owner ", monkeypatch, capfd) == [
+        "plain\tAna\\ Li",
+        "plain\tbea",
+    ]
+    assert list_candidates("docyard tasks list --owner B", monkeypatch, capfd) == ["plain\tbea"]
+    assert f"plain\t{parent}" in list_candidates(f"docyard diff {parent[:6]}", monkeypatch, capfd)
+    assert list_candidates(f"docyard diff v1.0..{tip[:8]}", monkeypatch, capfd) == [f"plain\tv1.0..{tip}"]
+    assert list_candidates("docyard diff v1.0...ma", monkeypatch, capfd) == ["plain\tv1.0...main"]
+    assert list_candidates("docyard list --ref HE", monkeypatch, capfd) == ["plain\tHEAD"]
+    command = f"docyard proposals approve {proposal_id} --commit "
+    assert list_candidates(command, monkeypatch, capfd) == [f"plain\t{tip}"]
+    assert list_candidates("docyard proposals approve --commit ", monkeypatch, capfd) == []
