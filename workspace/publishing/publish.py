@@ -173,8 +173,9 @@ class Publication:
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
         """Remove the branch if it is at a commit and `is_unused()`; return False if it was not removed.
 
-        A checked-out or packed branch is not removed. No journal is needed: the reflog is removed first, and
-        the removal of the ref's file is the last step. After an earlier crash, the branch still exists.
+        A checked-out or packed branch is not removed: without its file, a packed branch would move to the
+        packed commit. No journal is needed: the reflog is removed first, and the removal of the ref's file is
+        the last step. After an earlier crash, the branch still exists.
 
         Raises:
             Locked: another program did not release a lock of Git in time.
@@ -188,8 +189,11 @@ class Publication:
             wait_for_release(list_index_locks(store), store.common_dir)
             if store.tip(self._branch) != commit or store.worktrees_of(self._branch) or not is_unused():
                 return False
+            ref = self._ensure_branch_ref()
+            if ref.is_packed():
+                return False
             refs.remove_reflog(store, self._branch)
-            return self._ensure_branch_ref().remove() and store.tip(self._branch) is None
+            return ref.remove() and store.tip(self._branch) is None
 
     def _publish(self, batch: Batch) -> str:
         store = self._store

@@ -114,8 +114,16 @@ class BranchRef:
         if self._staging_folder.durable:
             self.sync()
 
+    def is_packed(self) -> bool:
+        """Return True if `packed-refs` has the ref, perhaps at an earlier commit than the ref's file."""
+        try:
+            packed_refs = (self._git.common_dir / "packed-refs").read_bytes()
+        except FileNotFoundError:
+            return False
+        return f" refs/heads/{self._branch}\n".encode() in packed_refs
+
     def remove(self) -> bool:
-        """Remove the ref's file, under its lock; return False if the ref is packed instead."""
+        """Remove the ref's file, under its lock; return False if there is none."""
         try:
             self._path.unlink()
         except FileNotFoundError:

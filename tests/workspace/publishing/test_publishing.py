@@ -23,7 +23,7 @@ from workspace.publishing import checkout, locks, refs, staging_folder
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import CannotWrite, Locked
-from workspace.publishing.publish import publish
+from workspace.publishing.publish import Publication, publish
 from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
 SIGNATURE = repositories.make_signature()
@@ -547,6 +547,30 @@ def test_reflogs_are_written_as_by_git(
         assert any(line.startswith(first_commit) for line in lines) == has_reflog
     if has_reflog:
         assert repo.git("rev-parse", "main@{1}").strip() == first_commit
+    assert repo.fsck() == ""
+
+
+@loop_over(
+    ("is_packed", "has_file", "is_removed"),
+    [(False, True, True), (True, False, False), (True, True, False)],
+)
+def test_only_a_branch_without_packed_ref_is_removed(
+    tmp_path: Path, is_packed: bool, has_file: bool, is_removed: bool
+) -> None:
+    repo = repositories.create_empty_repository(tmp_path / "repo")
+    publish_changes(repo, {"a.md": b"1\n"})
+    repo.git("branch", "topic")
+    if is_packed:
+        repo.git("pack-refs", "--all")
+    if has_file:
+        publish_changes(repo, {"a.md": b"2\n"}, branch="topic")
+    store = GitStore(repo.path)
+    tip, reflog = store.tip("topic") or "", repo.git("reflog", "topic")
+    with Publication(store, "topic", durable=False) as publication:
+        assert publication.remove_branch(tip, lambda: True) == is_removed
+    assert store.tip("topic") == (None if is_removed else tip)
+    if not is_removed:
+        assert repo.git("reflog", "topic") == reflog
     assert repo.fsck() == ""
 
 
