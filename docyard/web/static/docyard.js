@@ -108,6 +108,12 @@ function pressKey(key) {
   return true;
 }
 
+// A closed form keeps its text, and the browser still asks before it leaves the page.
+function closeForm(details) {
+  details.open = false;
+  findFirst("summary", details).focus();
+}
+
 // Keys. They are ignored while the user types, or with a modifier key.
 
 const focusSearchField = () => { const field = findFirst("[data-find]"); field?.focus(); field?.select(); };
@@ -125,7 +131,10 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && !findFirst("dialog[open]")) {
-    if (isTyping(target)) target.blur();
+    // A browser may leave the focus on the page when the pointer opens a form.
+    const openForm = target === document.body ? findAll("details.say[open]").at(-1) : target.closest("details.say[open]");
+    if (openForm) closeForm(openForm);
+    else if (isTyping(target)) target.blur();
     else chooseEntry(null);
     return;
   }

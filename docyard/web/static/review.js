@@ -1,8 +1,20 @@
 // Additions to the review of a proposal. They use functions of docyard.js.
 "use strict";
 
+function createElement(name, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+const createButton = (text, action, className = "") => {
+  const button = createElement("button", { type: "button", textContent: text, className });
+  button.addEventListener("click", action);
+  return button;
+};
+
 // A comment quotes the text that is selected when its form is opened.
 
+const MAX_QUOTE_LENGTH = 500;
 let quotedText = null;  // the selected text, and the id of its section
 const findElement = (node) => (node.closest ? node : node.parentElement);
 const findQuotedEntry = () => quotedText && document.getElementById(quotedText.entryId);
@@ -18,34 +30,109 @@ function readSelectedText(fragment) {
   findAll("del, .old, summary, .version-name, h1, h2, h3, h4, h5, h6", fragment).forEach((element) => element.remove());
   const rows = findAll(".row", fragment);
   const text = rows.length ? rows.map(joinRow).filter(Boolean).join("\n") : fragment.textContent;
-  return text.trim().replace(/^#{1,6} .*(\n+|$)/, "").slice(0, 500);  // a comment is about the text below the heading
+  return text.trim().replace(/^#{1,6} .*(\n+|$)/, "").slice(0, MAX_QUOTE_LENGTH);  // a comment is about the text below the heading
 }
 
 document.addEventListener("selectionchange", () => {
   const selection = getSelection();
+  clearTimeout(selectionTimer);
+  selectionTimer = setTimeout(showSelectionButton, 150);
   if (selection.isCollapsed) return;
   const range = selection.getRangeAt(0), container = findElement(range.commonAncestorContainer);
   const entry = container?.closest(".changed-section"), isText = container?.closest("form, .thread, h3, del, .old") === null;
   const text = entry && isText ? readSelectedText(range.cloneContents()) : "";
   quotedText = text ? { entryId: entry.id, text } : null;
 });
-document.addEventListener("pointerdown", (event) => { if (!event.target.closest?.("summary")) quotedText = null; });
+document.addEventListener("pointerdown", (event) => {
+  isPointerDown = true;
+  if (!event.target.closest?.("summary, .selection-button")) quotedText = null;
+});
+for (const name of ["pointerup", "pointercancel"]) {
+  document.addEventListener(name, () => { isPointerDown = false; showSelectionButton(); });
+}
+
+const findQuoteForm = (entry) => entry && findFirst("details.say:has([name=quote])", entry);
+const setQuote = (quote, text) => { quote.value = quote.defaultValue = text; };
 
 function insertQuote(details) {
   const quote = findQuotedEntry()?.contains(details) && findFirst('[name="quote"]', details);
-  if (quote) quote.value = quote.defaultValue = quotedText.text;
+  if (quote) setQuote(quote, quotedText.text);
 }
-document.addEventListener("toggle", (event) => { if (event.target.open) insertQuote(event.target); }, true);
+document.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  insertQuote(event.target);
+  offerLines(event.target);
+}, true);
+
+function openQuoteForm() {
+  const entry = findQuotedEntry(), details = findQuoteForm(entry);
+  details.open = true;
+  insertQuote(details);
+  chooseEntry(entry);
+  findFirst('[name="text"]', details).focus();
+}
 
 // The key opens the form of the section whose text is selected, also if another section is chosen.
 pageKeys.c = () => {
-  const details = !getSelection().isCollapsed && findQuotedEntry() && findFirst("details.say:has([name=quote])", findQuotedEntry());
-  if (!details) { pressKey("c"); return; }
-  details.open = true;
-  insertQuote(details);
-  chooseEntry(findQuotedEntry());
-  findFirst('[name="text"]', details).focus();
+  if (!getSelection().isCollapsed && findQuoteForm(findQuotedEntry())) openQuoteForm();
+  else pressKey("c");
 };
+
+// A button next to the selected text does the same. It is the next element after the text for Tab, and stays while a
+// pointer or the focus is on it, because some browsers then end the selection.
+
+const selectionButton = createButton("Comment on selection", () => { selectionButton.remove(); openQuoteForm(); }, "main selection-button");
+selectionButton.append(" ", createElement("kbd", { textContent: "c", ariaHidden: "true" }));
+selectionButton.addEventListener("mousedown", (event) => event.preventDefault());
+let selectionTimer = 0, isPointerDown = false;
+
+function showSelectionButton() {
+  if (isPointerDown || (quotedText && document.activeElement === selectionButton)) return;
+  const entry = findQuotedEntry(), selection = getSelection();
+  if (selection.isCollapsed || !findQuoteForm(entry)) { selectionButton.remove(); return; }
+  const rects = [...selection.getRangeAt(0).getClientRects()], end = rects.findLast(({ width }) => width) ?? rects.at(-1);
+  if (!end) return;
+  const next = findFirst(":scope > .thread", entry) ?? findQuoteForm(entry);
+  if (selectionButton.nextElementSibling !== next) next.before(selectionButton);  // a click needs the same element
+  const area = entry.getBoundingClientRect(), { offsetWidth, offsetHeight } = selectionButton;
+  const top = Math.max(Math.min(end.bottom + 6, innerHeight - offsetHeight - 6), area.top);
+  selectionButton.style.top = `${top - area.top}px`;
+  selectionButton.style.left = `${Math.max(8, Math.min(end.right - area.left, area.width - offsetWidth - 8))}px`;
+}
+
+// Without a selection, the form has a choice of the first and the last line to quote.
+
+const MAX_LISTED_LINES = 400;
+function listLines(entry) {
+  const blocks = "p, li, tr, pre, dt, dd", rendered = findAll(`.version:not(.old) .prose :is(${blocks})`, entry);
+  const elements = rendered.length ? rendered.filter((element) => !findFirst(blocks, element))
+    : findAll(".rows-of pre:not(.old, .again)", entry).filter((element) => !element.closest(".thread"));
+  return elements.flatMap((element) => {
+    const copy = element.cloneNode(true);
+    findAll("del", copy).forEach((deletion) => deletion.remove());
+    findAll("td, th", copy).forEach((cell) => cell.append(" "));
+    return copy.textContent.split("\n").map((line) => line.trim()).filter((line) => line && !/^#{1,6} /.test(line));
+  }).slice(0, MAX_LISTED_LINES);
+}
+
+function offerLines(details) {
+  const entry = details.closest(".changed-section"), quote = findFirst('[name="quote"]', details);
+  if (!entry || !quote || findFirst(".quoted-lines", details)) return;
+  const lines = listLines(entry);
+  if (!lines.length) return;
+  const [first, last] = ["First line", "Last line"].map((label) => {
+    const select = createElement("select", {}, createElement("option", { value: "", textContent: "–" }),
+      ...lines.map((line, index) => createElement("option", { value: index, textContent: line.length > 70 ? `${line.slice(0, 69)}…` : line })));
+    return { select, label: createElement("label", {}, label, select) };
+  });
+  const update = () => {
+    const indexes = [first, last].map(({ select }) => select.value).filter(Boolean).map(Number);
+    setQuote(quote, indexes.length ? lines.slice(Math.min(...indexes), Math.max(...indexes) + 1).join("\n").slice(0, MAX_QUOTE_LENGTH) : "");
+  };
+  [first, last].forEach(({ select }) => select.addEventListener("change", update));
+  quote.closest("label").before(createElement("fieldset", { className: "quoted-lines" },
+    createElement("legend", { textContent: "Lines to quote (optional)" }), first.label, last.label));
+}
 
 // Pending comments: this browser stores them until the server has accepted them with a decision.
 
@@ -76,17 +163,6 @@ function dropComments(isSent) {
   writeReview({ comments: readReview().comments.filter((comment) => !isSent(comment)), sent: null });
 }
 
-function createElement(name, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
-}
-const createButton = (text, action, className = "") => {
-  const button = createElement("button", { type: "button", textContent: text, className });
-  button.addEventListener("click", action);
-  return button;
-};
-
 const findSectionForm = ({ file, slug }) => findAll(".changed-section form").find((form) =>
   form.elements.file?.value === file && (form.elements.slug?.value ?? "") === slug);
 
@@ -101,9 +177,14 @@ function changePending(id, change, isShown = true) {
 
 function editPending(article, comment) {
   const area = createElement("textarea", { rows: 3, required: true, defaultValue: comment.text, value: comment.text });
+  const cancel = () => { form.remove(); showPendingComments(); focusPending(comment.id); };
   const form = createElement("form", {}, createElement("label", {}, "Your comment", area),
-    createElement("div", { className: "acts" }, createElement("button", { className: "main", textContent: "Save" }),
-      createButton("Cancel", () => { form.remove(); showPendingComments(); focusPending(comment.id); })));
+    createElement("div", { className: "acts" }, createElement("button", { className: "main", textContent: "Save" }), createButton("Cancel", cancel)));
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.isComposing || isEdited(area)) return;
+    event.preventDefault();
+    cancel();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (!changePending(comment.id, (item) => [{ ...item, text: area.value }], false)) return;
