@@ -1,4 +1,4 @@
-"""The conversation of a proposal: comments with their replies, reviews and other events, in order.
+"""The conversation of a proposal: comments with their replies, reviews, commits and other events, in order.
 
 Descriptions, comments and reviews are Markdown, and are rendered as HTML.
 """
@@ -6,12 +6,14 @@ Descriptions, comments and reviews are Markdown, and are rendered as HTML.
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.view import VOID_REASONS
 from docyard.web.diff.diff import build_rows, format_element_id
 from docyard.web.templates import mark_trusted
-from docyard.wording import format_author, shorten_id
+from docyard.web.urls import add_query
+from docyard.wording import format_author, format_count, shorten_id
 from workspace.proposals.actions.suggestions import find_applied_commit, read_suggestion
 from workspace.proposals.approvals import find_void_reason
 from workspace.proposals.events import (
@@ -26,17 +28,18 @@ from workspace.proposals.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from markupsafe import Markup
 
     from docyard.web.diff.diff import DiffRows
     from docyard.web.page_request import PageRequest
+    from workspace.history.commits import CommitInfo
     from workspace.proposals.approvals import VoidReason
     from workspace.proposals.comments import LocatedThread
     from workspace.proposals.events import CommentTarget, Event
     from workspace.proposals.proposal import Comment, Proposal
-    from workspace.proposals.review.changes import CommitChanges
+    from workspace.proposals.review.changes import CommitChanges, ProposedCommit
 
 
 def render_discussion_text(request: PageRequest, text: str, path: str = "") -> Markup:
@@ -112,7 +115,8 @@ class ThreadView(NamedTuple):
 class ConversationEntry(NamedTuple):
     """An event: a thread, or a sentence with an optional text.
 
-    `verdict` is the decision of a review, and `void_reason` the reason why it does not count.
+    `verdict` is the decision of a review, and `void_reason` the reason why it does not count. `commits` are
+    commits of one author without another entry between them; such an entry has no id.
     """
 
     id: str
@@ -123,28 +127,49 @@ class ConversationEntry(NamedTuple):
     verdict: str = ""
     void_reason: str = ""
     thread: ThreadView | None = None
+    commits: tuple[CommitInfo, ...] = ()
+
+
+class OpenThread(NamedTuple):
+    """A thread that is not resolved: its author, the address of its target, and the URL of its comment."""
+
+    author: str
+    address: str
+    url: str
 
 
 class Conversation(NamedTuple):
     """One page of a conversation that has `total` entries.
 
     `first_index` and `previous_index` are the indexes of the first entries of this and the previous page.
+    `open_threads` are those of all pages.
     """
 
     entries: tuple[ConversationEntry, ...]
     total: int
     first_index: int
     previous_index: int
+    open_threads: tuple[OpenThread, ...]
+
+
+class _CommitGroup(NamedTuple):
+    """Commits of one author without another entry between them."""
+
+    commits: tuple[CommitInfo, ...]
 
 
 def build_conversation(
     request: PageRequest,
     proposal: Proposal,
     changes: CommitChanges,
+    commits: Sequence[ProposedCommit],
     void_reasons: Mapping[str, VoidReason],
     first_index: int | None,
 ) -> Conversation:
-    """Return the page that begins at the entry `first_index`; the last page if the index is None."""
+    """Return the page that begins at the entry `first_index`; the last page if the index is None.
+
+    `commits` are those of the proposal, the newest first.
+    """
     thread_indexes = {
         thread.comment.id: thread_index for thread_index, thread in enumerate(proposal.content.threads)
     }
@@ -153,23 +178,87 @@ def build_conversation(
         for event in request.workspace.proposal_actions().list_events(proposal)
         if _is_shown(event, thread_indexes)
     ]
-    last_page_start = max(0, len(events) - ENTRIES_PER_PAGE)
-    first_index = (
-        last_page_start if first_index is None else min(max(0, first_index), max(0, len(events) - 1))
-    )
-    page = events[first_index : first_index + ENTRIES_PER_PAGE]
+    items = list(_insert_commits(events, commits))
+    last_page_start = max(0, len(items) - ENTRIES_PER_PAGE)
+    first_index = last_page_start if first_index is None else min(max(0, first_index), max(0, len(items) - 1))
+    page = items[first_index : first_index + ENTRIES_PER_PAGE]
     threads = _load_threads(
-        request, proposal, changes, [thread_indexes[event.id] for event in page if event.id in thread_indexes]
+        request,
+        proposal,
+        changes,
+        [
+            thread_indexes[item.id]
+            for item in page
+            if not isinstance(item, _CommitGroup) and item.id in thread_indexes
+        ],
     )
     void_reason_by_review = {
         review_status.review.id: find_void_reason(review_status, void_reasons)
         for review_status in proposal.reviews
     }
     entries = tuple(
-        _build_entry(request, event, threads.get(event.id), void_reason_by_review.get(event.id))
-        for event in page
+        _build_commit_entry(item.commits)
+        if isinstance(item, _CommitGroup)
+        else _build_entry(request, item, threads.get(item.id), void_reason_by_review.get(item.id))
+        for item in page
     )
-    return Conversation(entries, len(events), first_index, max(0, first_index - ENTRIES_PER_PAGE))
+    return Conversation(
+        entries,
+        len(items),
+        first_index,
+        max(0, first_index - ENTRIES_PER_PAGE),
+        tuple(_list_open_threads(request, proposal, items, last_page_start)),
+    )
+
+
+def _insert_commits(
+    events: Sequence[Event], commits: Sequence[ProposedCommit]
+) -> Iterator[Event | _CommitGroup]:
+    """Yield events, each after the commits that are older; one that names its commit is directly after it.
+
+    The times of commits have no fractions of a second. Commits that events of refreshes report are omitted.
+    """
+    refreshes = {event.body.commit for event in events if isinstance(event.body, Refreshed)}
+    infos = [commit.info for commit in reversed(commits) if commit.info.commit not in refreshes]
+    ends = {info.commit: index for index, info in enumerate(infos, 1)}
+    start = 0
+    for event in events:
+        end = start
+        while end < len(infos) and infos[end].time <= event.time:
+            end += 1
+        if isinstance(event.body, (Reviewed, Submitted)):
+            end = max(start, ends.get(event.body.commit, end))
+        yield from _group_commits(infos[start:end])
+        yield event
+        start = end
+    yield from _group_commits(infos[start:])
+
+
+def _group_commits(infos: Sequence[CommitInfo]) -> Iterator[_CommitGroup]:
+    for _, group in groupby(infos, lambda info: (info.author_name, info.author_email, info.client)):
+        yield _CommitGroup(tuple(group))
+
+
+def _build_commit_entry(commits: tuple[CommitInfo, ...]) -> ConversationEntry:
+    last = commits[-1]
+    client = f" via {last.client}" if last.client and last.client != "page" else ""
+    sentence = f"added {'a commit' if len(commits) == 1 else format_count(len(commits), 'commit')}:"
+    return ConversationEntry("", last.author_name + client, last.time, sentence, commits=commits)
+
+
+def _list_open_threads(
+    request: PageRequest, proposal: Proposal, items: Sequence[Event | _CommitGroup], last_page_start: int
+) -> Iterator[OpenThread]:
+    indexes = {item.id: index for index, item in enumerate(items) if not isinstance(item, _CommitGroup)}
+    for thread in proposal.content.threads:
+        comment, target = thread.comment, thread.comment.target
+        if thread.resolution is not None:
+            continue
+        index = indexes.get(comment.id, last_page_start)
+        values = {"from": index if index < last_page_start else None}
+        url = add_query(request.urls.proposal(proposal.id), **values)
+        address = "" if target is None else target.path + (f"#{target.slug}" if target.slug else "")
+        yield OpenThread(format_author(comment.author), address, f"{url}#said-{comment.id}")
 
 
 def build_thread_views(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _MAX_COMMITS = 20
 _MAX_OVERLAPS = 10
+_MAX_OPEN_THREADS = 5
+_MAX_GROUPED_COMMITS = 5  # commits of one entry of the conversation
 _MAX_DOCUMENTS = 50
 _MAX_SHOWN_SECTIONS = 3  # changed sections above the conversation
 _MAX_SHOWN_CHARS = 1_500  # characters of each of these sections
@@ -57,6 +59,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         request,
         proposal,
         view.changes,
+        view.commits,
         view.merge_requirements.void_reasons,
         int(first_index)
         if first_index.isascii() and first_index.isdigit() and len(first_index) < 7
@@ -83,6 +86,8 @@ def render_proposal_page(request: PageRequest) -> Response:
         max_commits=_MAX_COMMITS,
         max_listed_commits=MAX_LISTED_COMMITS,
         max_overlaps=_MAX_OVERLAPS,
+        max_threads=_MAX_OPEN_THREADS,
+        max_grouped_commits=_MAX_GROUPED_COMMITS,
         max_documents=_MAX_DOCUMENTS,
     )
     return mark_as_read(request, proposal, page)

@@ -133,3 +133,28 @@ def test_selection_button_is_the_next_element_after_the_text(sample_site: Sample
     expect(ana_page.locator(".changed-section").first.get_by_label("Quoted text")).to_have_value(
         "waits a second before it comes back"
     )
+
+
+def test_changes_lead_to_the_merge_with_a_key(sample_site: SampleSite, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    with sample_site.server.connect_agent() as agent:
+        proposal_id = agent.call("create_proposal", title="Say what a stop is", description="Why.")[
+            "proposal"
+        ]
+        agent.call(
+            "edit_document",
+            proposal=proposal_id,
+            file="product/glossary.md",
+            operation="append_content",
+            slug="event",
+            content="It happened.",
+        )
+    ana_page.goto(f"/proposals/{proposal_id}/changes")
+    press_keys(ana_page, "m")
+    expect(ana_page).to_have_url(re.compile(rf"/proposals/{proposal_id}#\[merge\]$"))
+    merge_button = ana_page.get_by_role("button", name="Merge into main")
+    expect(merge_button).to_be_in_viewport()
+    focus_by_tab(ana_page, merge_button)
+    press_keys(ana_page, "Enter")
+    expect(ana_page.get_by_text("Merged as")).to_be_visible()

@@ -115,7 +115,7 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for number in range(10):
         pages.setup.proposal_actions.comment(proposal.id, AGENT_ACTOR, f"Word {number}.")
     last_page_text = extract_text(pages.get_proposal_page(proposal))
-    assert "3 earlier entries" in last_page_text
+    assert "4 earlier entries" in last_page_text
     assert "Word 9." in last_page_text
     assert "Word 1." not in last_page_text
     first_page_text = extract_text(pages.get(f"/proposals/{proposal.id}?from=0"))
@@ -140,3 +140,50 @@ def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
     assert "Overlaps" in text
     assert f"/proposals/{other_proposal.id}" in pages.get_proposal_page(proposal)
     assert "Links: 1 problem" in text
+
+
+def test_commits_are_entries_of_the_conversation(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    setup = pages.setup
+    proposal = setup.submit_proposal("One.")
+    for number in range(7):
+        setup.append(proposal.id, f"Text {number}.")
+    setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
+    html = pages.get_proposal_page(proposal)
+    text = extract_text(html)
+    sentences = ("added a commit:", "requested a review", "added 7 commits:", "and 2 more")
+    positions = [text.index(sentence) for sentence in sentences]
+    assert positions == sorted(positions)
+    assert f'href="/commit/{proposal.tip}"' in html.partition('id="conversation"')[2]
+
+
+def test_open_threads_are_named_at_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", 2)
+    pages = create_pages(tmp_path)
+    setup = pages.setup
+    proposal = setup.submit_proposal()
+    on_section = setup.proposal_actions.comment(
+        proposal.id, setup.person(), "On the section.", file="guide.md", slug="use"
+    )
+    on_all = setup.proposal_actions.comment(proposal.id, setup.person(), "On all.")
+    setup.proposal_actions.comment(proposal.id, setup.person(), "On all, again.")
+    html = pages.get_proposal_page(proposal)
+    text = extract_text(html)
+    assert "3 comments are open, which do not prevent a merge: Bea on guide.md#use Bea Bea Merge" in text
+    first_url = f"/proposals/{proposal.id}?from=2#said-{on_section.event_ids[0]}"
+    assert f'href="{first_url}"' in html
+    assert f'id="said-{on_section.event_ids[0]}"' in pages.get(first_url.partition("#")[0])
+    assert f'href="/proposals/{proposal.id}#said-{on_all.event_ids[0]}"' in html
+    pages.send_form(proposal, "resolve-comment", comment=on_section.event_ids[0])
+    assert "2 comments are open" in extract_text(pages.get_proposal_page(proposal))
+    pages.send_form(proposal, "merge", commit=proposal.tip or "")
+    assert "comments are open" not in extract_text(pages.get_proposal_page(proposal))
+
+
+def test_changes_lead_to_the_merge(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    proposal = pages.setup.submit_proposal()
+    assert f'href="/proposals/{proposal.id}#[merge]"' in pages.get_proposal_page(proposal, "changes")
+    assert 'id="[merge]"' in pages.get_proposal_page(proposal)
+    pages.send_form(proposal, "request-changes", text="No.", commit=proposal.tip or "")
+    assert 'id="[merge]"' in pages.get_proposal_page(proposal)
