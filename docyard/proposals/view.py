@@ -29,7 +29,7 @@ VOID_REASONS = {
     VoidReason.OWN: "on their own work, so it does not count",
     VoidReason.REWRITTEN: "void, since the branch was rewritten after it",
     VoidReason.GONE: "void, since the branch was deleted",
-    VoidReason.ANSWERED: "answered",
+    VoidReason.ANSWERED: "answered: the proposal was changed and submitted again",
 }
 """The reason why a review does not count, as text for people."""
 

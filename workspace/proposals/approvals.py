@@ -137,7 +137,7 @@ class VoidReason(StrEnum):
     OWN = "own"  # the person opened the proposal, or wrote commits of it
     REWRITTEN = "rewritten"  # the proposal no longer has the reviewed commit
     GONE = "gone"  # the branch of the proposal was deleted
-    ANSWERED = "answered"  # the requested changes were made, or the request was withdrawn
+    ANSWERED = "answered"  # the proposal was submitted with other content after the requested changes
 
 
 _REASON_BY_RELATION = {
@@ -210,7 +210,9 @@ def find_void_reason(status: ReviewStatus, void_reasons: Mapping[str, VoidReason
                 return VoidReason.REPLACED
             return VoidReason.OWN if status.is_own else _REASON_BY_RELATION.get(status.relation)
         case ReviewDecision.REQUEST_CHANGES:
-            return None if review.is_last else VoidReason.ANSWERED
+            if review.is_last:
+                return None
+            return VoidReason.ANSWERED if review.is_addressed else VoidReason.REPLACED
         case ReviewDecision.COMMENT:
             return None
 

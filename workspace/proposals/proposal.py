@@ -76,7 +76,7 @@ class Review(NamedTuple):
 
     `is_last` is True for a decision that no later decision or event replaces; it is False for a comment.
     A later decision of the same author replaces a decision. A change request is also replaced if the proposal
-    is submitted again with other content; a refresh alone does not replace it.
+    is submitted again with other content, which sets `is_addressed`; a refresh alone does not replace it.
     """
 
     id: str
@@ -86,6 +86,7 @@ class Review(NamedTuple):
     text: str
     commit: str
     is_last: bool
+    is_addressed: bool = False
 
 
 class ProposalContent(NamedTuple):
@@ -185,7 +186,7 @@ def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
                 review = reviews[index]
                 is_addressed = review.commit not in event.body.unaddressed_commits
                 if review.verdict is ReviewDecision.REQUEST_CHANGES and is_addressed:
-                    reviews[last_decisions.pop(person)] = review._replace(is_last=False)
+                    reviews[last_decisions.pop(person)] = review._replace(is_last=False, is_addressed=True)
         elif isinstance(event.body, Reviewed):
             body, person = event.body, event.author.key
             is_decision = body.verdict is not ReviewDecision.COMMENT

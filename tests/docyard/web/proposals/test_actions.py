@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
+from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE
 from workspace.proposals.proposal import ProposalState
 
@@ -203,9 +204,21 @@ def test_change_request_is_answered_and_approved(open_pages: ProposalPages) -> N
     assert "bea requested changes, which are not made yet" in extract_text(html)
     open_pages.setup.append(proposal.id, "You.")
     open_pages.setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
-    assert "answered" in extract_text(open_pages.get_proposal_page(proposal))
+    answer = "answered: the proposal was changed and submitted again"
+    assert answer in extract_text(open_pages.get_proposal_page(proposal))
     open_pages.send_form(proposal, "approve")
     assert open_pages.reload(proposal).state is ProposalState.APPROVED
+
+
+@loop_over("action", ["approve", "request-changes"])
+def test_withdrawn_change_request_is_not_answered(open_pages: ProposalPages, action: str) -> None:
+    proposal = open_pages.setup.submit_proposal()
+    commit = proposal.tip or ""
+    open_pages.send_form(proposal, "request-changes", commit=commit, text="Say who.")
+    open_pages.send_form(proposal, action, commit=commit, text="Or not.")
+    text = extract_text(open_pages.get_proposal_page(proposal))
+    assert "replaced by a later review Say who." in text
+    assert "answered" not in text
 
 
 def test_proposal_is_closed_and_reopened(open_pages: ProposalPages) -> None:
