@@ -219,7 +219,7 @@ def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str
 
 def _make_change_request_blocker(author: Author) -> MergeBlocker:
     is_client = author.known_by is IdentitySource.CLIENT
-    name = author.label if author.known_by is IdentitySource.TOKEN else author.name or author.email
+    name = author.name or author.label or author.email
     shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
     message = f"{shown_name or 'someone'} requested changes, which are not made yet"
     return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)

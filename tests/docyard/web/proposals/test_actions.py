@@ -201,7 +201,7 @@ def test_change_request_is_answered_and_approved(open_pages: ProposalPages) -> N
     html = open_pages.get_proposal_page(proposal)
     assert "Bea requested changes" in extract_text(html)
     assert "<strong>who</strong>" in html
-    assert "bea requested changes, which are not made yet" in extract_text(html)
+    assert "Bea requested changes, which are not made yet" in extract_text(html)
     open_pages.setup.append(proposal.id, "You.")
     open_pages.setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
     answer = "answered: the proposal was changed and submitted again"
