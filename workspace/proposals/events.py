@@ -266,7 +266,7 @@ def validate_text(text: str, field: str, *, may_be_empty: bool = False) -> str:
     _check_length(text, MAX_TEXT_CHARACTERS, field, "Shorten it, or split it into several comments.")
     clean_text = remove_controls(_check_encodable(text, field))
     if not clean_text and not may_be_empty:
-        raise InvalidEventText(f"the {field} is empty", fix="Give a text, or leave it out.", field=field)
+        raise InvalidEventText(f"the {field} is empty", fix=f"Write the {field}, or cancel.", field=field)
     return clean_text
 
 

@@ -38,6 +38,12 @@ def test_text_preserves_its_lines() -> None:
     assert validate_text("", "description", may_be_empty=True) == ""
 
 
+def test_empty_comment_names_the_next_step() -> None:
+    with pytest.raises(InvalidEventText) as error_info:
+        validate_text(" \n", "comment")
+    assert error_info.value.fix == "Write the comment, or cancel."
+
+
 @loop_over("text", ["", "\udc80", "a" * (MAX_TEXT_CHARACTERS + 1)])
 def test_invalid_comment_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidEventText) as error_info:
