@@ -13,6 +13,7 @@ from docyard.web.diff.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
 from docyard.web.proposals.read_marks import mark_as_read
 from docyard.wording import format_author
+from workspace.diff.changes import DocumentChangeKind
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 from workspace.proposals.proposal import ProposalState
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from workspace.history.commits import CommitInfo
     from workspace.merge.trees import FileConflict
     from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import CommitChanges
 
 _MAX_COMMITS = 20
 _MAX_OVERLAPS = 10
@@ -71,7 +73,9 @@ def render_proposal_page(request: PageRequest) -> Response:
         view=view,
         conversation=conversation,
         first_changes=build_diff(
-            view.changes, max_sections=_MAX_SHOWN_SECTIONS, max_change_chars=_MAX_SHOWN_CHARS
+            _move_edits_first(view.changes),
+            max_sections=_MAX_SHOWN_SECTIONS,
+            max_change_chars=_MAX_SHOWN_CHARS,
         ),
         unreviewed=build_diff(view.merge_requirements.unreviewed_changes, id_prefix="unreviewed-")
         if view.merge_requirements.unreviewed_changes is not None
@@ -91,6 +95,12 @@ def render_proposal_page(request: PageRequest) -> Response:
         max_documents=_MAX_DOCUMENTS,
     )
     return mark_as_read(request, proposal, page)
+
+
+def _move_edits_first(changes: CommitChanges) -> CommitChanges:
+    """Return changes in which edits of existing documents come before new documents, which are long."""
+    documents = sorted(changes.documents, key=lambda document: document.kind is DocumentChangeKind.ADDED)
+    return changes._replace(documents=tuple(documents))
 
 
 def load_view(request: PageRequest, proposal: Proposal) -> ProposalView:

@@ -187,3 +187,16 @@ def test_changes_lead_to_the_merge(tmp_path: Path) -> None:
     assert 'id="[merge]"' in pages.get_proposal_page(proposal)
     pages.send_form(proposal, "request-changes", text="No.", commit=proposal.tip or "")
     assert 'id="[merge]"' in pages.get_proposal_page(proposal)
+
+
+def test_shown_changes_begin_with_edits_of_existing_documents(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    setup = pages.setup
+    proposal = setup.submit_proposal("An edit.")
+    setup.repo.git("switch", "-q", proposal.content.branch)
+    sections = "".join(f"\n## Part {number}\n\nText.\n" for number in range(5))
+    setup.repo.commit({"first.md": f"# First\n{sections}"}, "Add a document")
+    setup.repo.git("switch", "-q", "main")
+    text = extract_text(pages.get_proposal_page(proposal))
+    assert text.index("An edit.") < text.index("first.md")
+    assert "3 of 7 changed sections" in text
