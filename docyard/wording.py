@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from workspace.markdown.slugs import PREAMBLE
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from workspace.proposals.events import Author
 
 SHORT_ID_LENGTH = 8  # characters; Git reports an error if a prefix is ambiguous
+
+
+def format_address(address: str) -> str:
+    """Return an address for people: `guide.md#_preamble` is `guide.md, introduction`."""
+    path = address.removesuffix(f"#{PREAMBLE}")
+    return f"{path}, introduction" if path != address else address
 
 
 def shorten_id(commit: str) -> str:

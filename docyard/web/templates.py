@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from docyard.wording import format_age
+from docyard.wording import format_address, format_age
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -66,6 +66,7 @@ def _build_environment() -> Environment:
         "age": format_time_since,
         "short": lambda commit: commit[:8],
         "counted": format_count,
+        "address": format_address,
     }
     return environment
 

@@ -60,7 +60,7 @@ def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> Non
     assert repo.git("log", "-1", "--format=%B").strip().splitlines() == [
         "Edit README.md: 2 changes",
         "",
-        "- Append to _preamble of README.md",
+        "- Append to the introduction of README.md",
         "- Add section part to README.md",
         "",
         "Docyard-Tool: edit_document",

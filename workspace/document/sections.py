@@ -57,6 +57,11 @@ class Section(NamedTuple):
         return self.level == 0
 
     @property
+    def label(self) -> str:
+        """The address for people, such as in the message of a commit: a preamble is `the introduction`."""
+        return "the introduction" if self.is_preamble else self.key
+
+    @property
     def has_heading(self) -> bool:
         """Return True if the section begins with a heading; only a preamble may have none."""
         return self.heading is not None

@@ -220,7 +220,7 @@ class RestoreSection(DocumentOperation):
         result: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
         if (old_document.path, old_section.key) != (path, slug):
             result["was"] = {"file": old_document.path, "slug": old_section.key}
-        summary = f"Restore {slug} of {path} from {self.commit[:SHORT_ID_LENGTH]}"
+        summary = f"Restore {reinsertion.section.label} of {path} from {self.commit[:SHORT_ID_LENGTH]}"
         if reinsertion.document.data == document.data:
             hint = f"'{slug}' already has its text of {self.commit[:SHORT_ID_LENGTH]}"
             return Outcome(path, result, summary, False, (hint,))

@@ -146,7 +146,7 @@ class AddSection(DocumentOperation):
         result: dict[str, object] = {"slug": section.key, "created": False}
         content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
-            return Edit((), result, f"Keep section {section.key} of {self.file}")
+            return Edit((), result, f"Keep {section.label} of {self.file}")
         update = UpdateContent(file=self.file, slug=section.key, content=content).make_edit(document, context)
         return Edit(update.splices, {**update.result, **result}, update.summary, update.hints)
 
@@ -220,7 +220,7 @@ class RenameSection(DocumentOperation):
             return self._set_document_title(document, title, context)
         section = resolve_section(document, self.slug)
         result = {"slug": section.key, "title": to_plain_text(title)}
-        summary = f"Rename {section.key} of {self.file}"
+        summary = f"Rename {section.label} of {self.file}"
         if section.title == to_plain_text(title):
             return Edit((), result, summary)
         if section.heading is None:
@@ -322,7 +322,7 @@ class MoveSection(DocumentOperation):
         if is_in_place(source, section, target, position) and position.level == section.level:
             result = {"slug": section.key, "file": path, "level": section.level}
             hint = f"'{section.key}' is already at that position"
-            return Outcome(path, result, f"Keep {section.key} of {path}", False, (hint,))
+            return Outcome(path, result, f"Keep {section.label} of {path}", False, (hint,))
         forms = (source.anchor_form or context.anchor_form, target.anchor_form or context.anchor_form)
         move_result = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
         overlay.put(move_result.source)

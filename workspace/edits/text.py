@@ -91,7 +91,7 @@ class UpdateContent(DocumentOperation):
         text_start = find_text_start(document.data, section.body_start, end)
         text_end = find_text_end(document.data, section.body_start, end)
         result: dict[str, object] = {"slug": section.key}
-        summary = f"Update {section.key} of {self.file}"
+        summary = f"Update {section.label} of {self.file}"
         if strip_blank_lines(normalize_line_endings(document.text(section.body_start, end))) == text:
             return Edit((), result, summary)
         content = prepare_content(
@@ -165,7 +165,7 @@ class AppendContent(DocumentOperation):
         if content.addresses:
             result["subsections"] = list(content.addresses)
         splice = make_insertion_splice(document, section.end, content.text)
-        return Edit((splice,), result, f"Append to {section.key} of {self.file}", content.hints)
+        return Edit((splice,), result, f"Append to {section.label} of {self.file}", content.hints)
 
 
 _MAX_LISTED_LINES = 50
@@ -224,7 +224,7 @@ class ReplaceText(DocumentOperation):
         reported_section = section or document.section_at(offsets[0])
         if reported_section is not None:
             result["slug"] = reported_section.key
-        summary = f"Replace text in {f'{reported_section.key} of ' if reported_section else ''}{self.file}"
+        summary = f"Replace text in {f'{reported_section.label} of ' if reported_section else ''}{self.file}"
         if old == new:
             return Edit((), result, summary)
         prefix_size, suffix_size = _count_common_prefix_and_suffix(old, new)
@@ -440,7 +440,7 @@ class RewriteText(DocumentOperation):
         text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None
         current_text = read_editable_text(document, section)
-        location = f"{section.key} of {self.file}" if section else self.file
+        location = f"{section.label} of {self.file}" if section else self.file
         result: dict[str, object] = {"slug": section.key} if section else {}
         if current_text != strip_blank_lines(normalize_line_endings(self.seen)):
             raise ConcurrentChange(

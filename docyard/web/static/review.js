@@ -211,7 +211,7 @@ function buildPendingComment(comment, isInPlace) {
   const head = createElement("p", { className: "remark-head" }, createElement("span", { className: "tag warn", textContent: "Pending" }));
   if (!isInPlace) {
     const url = `/proposals/${findReview().dataset.review}/changes?path=${encodeURIComponent(comment.file)}`;
-    head.append(createElement("a", { href: url, textContent: comment.file + (comment.slug && `#${comment.slug}`) }));
+    head.append(createElement("a", { href: url, textContent: comment.file + (comment.slug === "_preamble" ? ", introduction" : comment.slug && `#${comment.slug}`) }));
   }
   article.append(head);
   if (comment.quote) article.append(createElement("blockquote", { className: "quote", textContent: comment.quote }));

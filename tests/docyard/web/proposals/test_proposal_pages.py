@@ -200,3 +200,19 @@ def test_shown_changes_begin_with_edits_of_existing_documents(tmp_path: Path) ->
     text = extract_text(pages.get_proposal_page(proposal))
     assert text.index("An edit.") < text.index("first.md")
     assert "3 of 7 changed sections" in text
+
+
+def test_introduction_is_named_for_people(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    setup = pages.setup
+    proposal = setup.submit_proposal("More.", slug="_preamble")
+    setup.submit_proposal("Other.", slug="_preamble")
+    setup.proposal_actions.comment(
+        proposal.id, setup.person(), "Why?", file="guide.md", slug="_preamble", quote="More."
+    )
+    page = pages.get_proposal_page(proposal)
+    text = extract_text(page)
+    assert "_preamble" not in text
+    assert "Append to the introduction of guide.md" in text
+    assert "On guide.md, introduction" in text
+    assert "_preamble" not in extract_text(pages.get_proposal_page(proposal, "changes"))
