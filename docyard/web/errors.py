@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from docyard.wording import shorten
 from workspace.document.addresses import AmbiguousAddress, SectionNotFound
 from workspace.errors import WorkspaceError
+from workspace.proposals.proposal import ProposalNotFound
 from workspace.snapshot.snapshot import DocumentNotFound
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
 
 _MAX_SECTIONS = 20
+_MAX_TITLE_CHARACTERS = 100
 
 _STATUS_BY_CODE = {
     "READ_ONLY": 403,
@@ -58,6 +61,7 @@ def render_error_page(request: PageRequest, error: WorkspaceError) -> Response:
         *({"label": path, "url": request.urls.document(path)} for path in _select_paths(documents)),
         *({"label": path, "url": request.urls.folder(path)} for path in _select_paths(folders)),
         *_suggest_sections(request, error),
+        *_suggest_proposals(request, error),
     ]
     return request.page("error.html", status=get_status(error), error=error, reference=None, nearest=nearest)
 
@@ -81,6 +85,20 @@ def _suggest_sections(request: PageRequest, error: WorkspaceError) -> Iterator[M
             else (candidate["slug"], f"{candidate['title']}, line {candidate['line']}")
         )
         yield {"label": label, "url": request.urls.document(path, key)}
+
+
+def _suggest_proposals(request: PageRequest, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
+    """Yield the proposals that an unknown or ambiguous id may mean, and the list of proposals."""
+    if not isinstance(error, ProposalNotFound):
+        return
+    titles = {proposal.id: proposal.content.title for proposal in request.proposals}
+    for id in error.details.get("candidates", ()):
+        if id in titles:
+            yield {
+                "label": f"{shorten(titles[id], _MAX_TITLE_CHARACTERS)} ({id})",
+                "url": request.urls.proposal(id),
+            }
+    yield {"label": "All open proposals", "url": request.urls.proposals()}
 
 
 def get_status(error: WorkspaceError) -> int:

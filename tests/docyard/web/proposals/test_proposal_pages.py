@@ -216,3 +216,11 @@ def test_introduction_is_named_for_people(tmp_path: Path) -> None:
     assert "Append to the introduction of guide.md" in text
     assert "On guide.md, introduction" in text
     assert "_preamble" not in extract_text(pages.get_proposal_page(proposal, "changes"))
+
+
+def test_unknown_proposal_leads_to_the_list(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    proposal = pages.setup.submit_proposal()
+    html = pages.get(f"/proposals/{proposal.id[:-1]}0", 404)
+    assert 'href="/proposals">All open proposals' in html
+    assert f'href="/proposals/{proposal.id}">Say more ({proposal.id})' in html
