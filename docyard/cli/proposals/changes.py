@@ -268,11 +268,11 @@ def _is_added_or_removed(document: DocumentChange) -> bool:
 
 
 def _separate_words(line: Sequence[Segment]) -> Iterator[tuple[str, str]]:
-    """Yield the texts and styles of a line, with a space between removed and added words."""
+    """Yield the texts and styles of a line, with an arrow from removed to added words."""
     previous_style = ""
     for segment in line:
         if previous_style == "removed" and segment.style == "added":
-            yield " ", ""
+            yield " → ", ""
         yield segment.text, segment.style
         previous_style = segment.style
 

@@ -27,7 +27,7 @@ function joinRow(row) {
 }
 
 function readSelectedText(fragment) {
-  findAll("del, .old, summary, .version-name, h1, h2, h3, h4, h5, h6", fragment).forEach((element) => element.remove());
+  findAll("del, .became, .old, summary, .version-name, h1, h2, h3, h4, h5, h6", fragment).forEach((element) => element.remove());
   const rows = findAll(".row", fragment);
   const text = rows.length ? rows.map(joinRow).filter(Boolean).join("\n") : fragment.textContent;
   return text.trim().replace(/^#{1,6} .*(\n+|$)/, "").slice(0, MAX_QUOTE_LENGTH);  // a comment is about the text below the heading
@@ -109,7 +109,7 @@ function listLines(entry) {
     : findAll(".rows-of pre:not(.old, .again)", entry).filter((element) => !element.closest(".thread"));
   return elements.flatMap((element) => {
     const copy = element.cloneNode(true);
-    findAll("del", copy).forEach((deletion) => deletion.remove());
+    findAll("del, .became", copy).forEach((deletion) => deletion.remove());
     findAll("td, th", copy).forEach((cell) => cell.append(" "));
     return copy.textContent.split("\n").map((line) => line.trim()).filter((line) => line && !/^#{1,6} /.test(line));
   }).slice(0, MAX_LISTED_LINES);

@@ -85,7 +85,9 @@ def test_removed_and_added_words_are_coloured(run_in_terminal: RunInTerminal, pr
     output = run_in_terminal("proposals", "diff", proposal_id, "guide.md", colours=True)
     assert "\x1b[31mwith jitter" in output
     assert "\x1b[32mthat" in output
-    assert "[-" not in ANSI_SEQUENCE.sub("", output)
+    copied_text = ANSI_SEQUENCE.sub("", output)
+    assert "[-" not in copied_text
+    assert "with jitter. → that" in copied_text
 
 
 def test_continuation_lines_are_indented(capsys: pytest.CaptureFixture[str]) -> None:

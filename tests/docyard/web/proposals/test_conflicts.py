@@ -98,8 +98,8 @@ def test_both_versions_are_shown(pages: ProposalPages) -> None:
     html = pages.get_proposal_page(create_conflict(pages), "conflicts")
     text = extract_text(html)
     assert "install Text" in text
-    assert "<del>it</del><ins>ours</ins>" in html
-    assert "<del>it</del><ins>theirs</ins>" in html
+    assert '<del>it</del><span class="became"> → </span><ins>ours</ins>' in html
+    assert '<del>it</del><span class="became"> → </span><ins>theirs</ins>' in html
     assert ">\nRun ours.</textarea>" in html
 
 

@@ -224,3 +224,16 @@ def test_unknown_proposal_leads_to_the_list(tmp_path: Path) -> None:
     html = pages.get(f"/proposals/{proposal.id[:-1]}0", 404)
     assert 'href="/proposals">All open proposals' in html
     assert f'href="/proposals/{proposal.id}">Say more ({proposal.id})' in html
+
+
+@loop_over("part", ["", "changes?view=inline"])
+def test_removed_and_added_words_are_separate_in_copied_text(tmp_path: Path, part: str) -> None:
+    pages = create_pages(tmp_path / (part[:7] or "conversation"))
+    pages.setup.write("A file has at most 1 MB.", slug="use")
+    proposal = pages.setup.open()
+    pages.setup.repo.git("switch", "-q", proposal.content.branch)
+    old_text = (pages.setup.repo.path / "guide.md").read_text("utf-8")
+    pages.setup.repo.commit({"guide.md": old_text.replace("1 MB", "4 MB")}, "Raise the limit")
+    pages.setup.repo.git("switch", "-q", "main")
+    html = pages.get_proposal_page(proposal, part)
+    assert '<del>1</del><span class="became"> → </span><ins>4</ins> MB' in html
