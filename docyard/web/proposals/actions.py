@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from docyard.web.diff.diff import build_diff, format_element_id
 from docyard.web.errors import get_status
 from docyard.web.proposals.conflicts import handle_conflicts_form
-from docyard.web.proposals.pending_comments import FIELD, parse_pending_comments
+from docyard.web.proposals.pending_comments import FIELD, build_pending_views, parse_pending_comments
 from docyard.web.proposals.view import build_common_variables, digest_text
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
@@ -114,7 +114,7 @@ def render_refusal(
         blocker_messages=[blocker["message"] for blocker in error.details.get("blocks", ())][1:],
         new_changes=new_changes,
         texts=texts,
-        pending_comments=pending_comments,
+        pending_comments=build_pending_views(pending_comments),
         # A review or merge is for the commit that the user saw: the form's, or the tip if this page shows it.
         commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={

@@ -6,9 +6,17 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, NamedTuple
 
+from docyard.web.diff.diff import build_rows
 from workspace.proposals.actions.discuss import ReviewComment
+from workspace.proposals.actions.suggestions import read_suggestion
 from workspace.proposals.events import InvalidEventText
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from docyard.web.diff.diff import DiffRows
 
 FIELD = "comments"
 """The field of a form with the pending comments."""
@@ -45,3 +53,28 @@ def _read_text(item: dict[str, object], name: str) -> str:
             f"'{name}' of a pending comment must be a string", fix="Send the form from the page.", field=FIELD
         )
     return value
+
+
+class PendingCommentView(NamedTuple):
+    """A pending comment on the page of a refused action; its suggestion is not in the text."""
+
+    address: str
+    quote: str
+    text: str
+    suggestion: DiffRows | None
+
+
+def build_pending_views(comments: Sequence[ReviewComment]) -> list[PendingCommentView]:
+    """Return the views of pending comments."""
+    views = []
+    for comment in comments:
+        suggestion = read_suggestion(comment.text) if comment.quote else None
+        views.append(
+            PendingCommentView(
+                comment.address,
+                comment.quote,
+                comment.text if suggestion is None else suggestion.other_text,
+                build_rows(comment.quote, suggestion.new_text) if suggestion is not None else None,
+            )
+        )
+    return views

@@ -192,7 +192,7 @@ function editPending(article, comment) {
     showPendingComments();
     focusPending(comment.id);
   });
-  findFirst(".plain-text", article).replaceWith(form);
+  findFirst(".pending-text", article).replaceWith(form);
   findAll(":scope > .acts", article).forEach((element) => element.remove());
   area.focus();
 }
@@ -205,6 +205,41 @@ function removePending(comment) {
 
 const focusPending = (id) => document.getElementById(`pending-${id}`)?.focus();
 
+// A suggestion is shown as the server will show it: as a change of the quoted words.
+function readSuggestion({ text, quote }) {
+  const found = quote ? [...text.matchAll(/^ {0,3}(`{3,}|~{3,}) *suggestion *\n((?:.*\n)*?) {0,3}\1 *$/gm)] : [];
+  if (found.length !== 1) return null;
+  const [[fence, , newText]] = found;
+  return { newText: newText.replace(/\n$/, ""), otherText: text.replace(fence, () => "").trim() };
+}
+
+function buildChange(oldText, newText) {
+  const [oldWords, newWords] = [oldText, newText].map((text) => text.split(/(?<=\s)(?=\S)|(?<=\S)(?=\s)/));
+  const count = Math.min(oldWords.length, newWords.length);
+  let start = 0, end = 0;
+  while (start < count && oldWords[start] === newWords[start]) start += 1;
+  while (end < count - start && oldWords.at(-end - 1) === newWords.at(-end - 1)) end += 1;
+  const [removed, added] = [oldWords, newWords].map((words) => words.slice(start, words.length - end).join(""));
+  const line = createElement("pre", { className: "both" }, oldWords.slice(0, start).join(""));
+  line.dataset.sign = "±";
+  if (removed) line.append(createElement("del", { textContent: removed }));
+  if (removed && added) line.append(createElement("span", { className: "became", textContent: " → " }));
+  if (added) line.append(createElement("ins", { textContent: added }));
+  line.append(oldWords.slice(oldWords.length - end).join(""));
+  return line;
+}
+
+function buildPendingText(comment) {
+  const suggestion = readSuggestion(comment), text = suggestion ? suggestion.otherText : comment.text;
+  const parts = text ? [createElement("p", { className: "plain-text", textContent: text })] : [];
+  if (suggestion) {
+    const section = createElement("section", { className: "suggestion", ariaLabel: "Suggestion" });
+    section.append(["diff", "rows-of one", "row"].reduceRight((child, className) => createElement("div", { className }, child), buildChange(comment.quote, suggestion.newText)));
+    parts.push(section);
+  }
+  return parts;
+}
+
 function buildPendingComment(comment, isInPlace) {
   const article = createElement("article", { className: "thread pending", id: `pending-${comment.id}`, tabIndex: -1 });
   article.setAttribute("aria-label", "Pending comment");
@@ -215,7 +250,7 @@ function buildPendingComment(comment, isInPlace) {
   }
   article.append(head);
   if (comment.quote) article.append(createElement("blockquote", { className: "quote", textContent: comment.quote }));
-  article.append(createElement("p", { className: "plain-text", textContent: comment.text }),
+  article.append(createElement("div", { className: "pending-text" }, ...buildPendingText(comment)),
     createElement("div", { className: "acts" }, createButton("Edit", () => editPending(article, comment)), createButton("Remove", () => removePending(comment))));
   return article;
 }

@@ -41,6 +41,17 @@ def test_refused_form_shows_and_repeats_its_pending_comments(open_pages: Proposa
     assert open_pages.reload(proposal).content.threads == ()
 
 
+def test_refused_form_shows_a_pending_suggestion_as_a_change(open_pages: ProposalPages) -> None:
+    proposal = open_pages.setup.submit_proposal()
+    comment = {**COMMENT, "text": "Shorter:\n\n```suggestion\nUse <b>one</b>.\n```"}
+    html = open_pages.send_refused_form(
+        proposal, "approve", 409, comments=json.dumps([comment]), text="", commit="0" * 40
+    )
+    assert "```" not in html.partition("pending-list")[2].partition("</ol>")[0]
+    assert '<p class="plain-text">Shorter:</p>' in html
+    assert "<ins>&lt;b&gt;one&lt;/b&gt;</ins>" in html
+
+
 def test_comments_of_a_closed_proposal_can_be_sent_without_a_decision(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     open_pages.send_form(proposal, "close")
