@@ -43,11 +43,13 @@ class MergeStatus(NamedTuple):
     """The status of a merge by the caller, with a sentence for each missing requirement.
 
     `needed_token` describes the token that the merge needs; empty if the caller's token is enough.
+    `lacks_scope` is True if the token of the caller only lacks the scope of reviews.
     """
 
     is_ready: bool
     missing_requirements: tuple[str, ...]
     needed_token: str
+    lacks_scope: bool
 
 
 def render_proposal_page(request: PageRequest) -> Response:
@@ -134,6 +136,7 @@ def build_common_variables(request: PageRequest, proposal: Proposal) -> Mapping[
         and proposal.is_open
         and request.workspace.proposal_reviews().is_author(proposal, request.actor.event_author),
         "may_decide": request.may_write and proposal.is_open,
+        "may_review": may_review(request.caller),
     }
 
 
@@ -177,7 +180,8 @@ def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
         if blocker is not None:
             needed_token = describe_needed_token(view) or "a person's token"
     is_ready = view.proposal.is_open and request.may_write and not missing_requirements and not needed_token
-    return MergeStatus(is_ready, tuple(missing_requirements), needed_token)
+    lacks_scope = bool(needed_token) and person is not None and not may_review(request.caller)
+    return MergeStatus(is_ready, tuple(missing_requirements), needed_token, lacks_scope)
 
 
 def _describe_merge_commit(request: PageRequest, proposal: Proposal) -> CommitInfo | None:

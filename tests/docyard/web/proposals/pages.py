@@ -33,7 +33,7 @@ class ProposalPages:
     """A client of the proposal pages of one repository.
 
     `sender_name` is the name of the person whose token each request has. With None, each request has the
-    server's token.
+    server's token. `scopes` are those of each request.
     """
 
     def __init__(self, setup: ProposalSetup, *, read_only: bool = False) -> None:
@@ -44,13 +44,18 @@ class ProposalPages:
         self.write_count = 0
         self.site = Site(lambda: SearchIndex(workspace), read_only, notify_write=self._count_write)
         self.sender_name: str | None = "bea"
+        self.scopes = frozenset(SCOPES)
         self._may_write = not read_only
         pages = Starlette(routes=build_routes(self.site))
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             person = setup.person(self.sender_name).person if self.sender_name else None
             scope.setdefault("state", {})["caller"] = Caller(
-                person, CSRF, self._may_write, is_session=True, principal=PRINCIPAL
+                person,
+                CSRF,
+                self._may_write,
+                is_session=True,
+                principal=PRINCIPAL._replace(scopes=self.scopes),
             )
             await pages(scope, receive, send)
 

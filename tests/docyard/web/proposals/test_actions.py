@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from docyard.caller import REVIEW_SCOPE
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE
@@ -398,3 +399,34 @@ def test_comment_is_resolved_and_reopened_on_the_page(open_pages: ProposalPages)
         f"/proposals/{proposal.id}/resolve-comment", data={"csrf": "wrong", "comment": id}
     )
     assert without_token.status_code == 403
+
+
+def test_session_without_the_scope_of_reviews_has_no_buttons_for_decisions(
+    protected_pages: ProposalPages,
+) -> None:
+    pages = protected_pages
+    proposal = pages.setup.submit_proposal("One.", "specs/api.md", "calls")
+    pages.send_form(proposal, "approve", commit=pages.reload(proposal).tip or "")
+    ready_page = pages.get_proposal_page(proposal)
+    pages.scopes -= {REVIEW_SCOPE}
+    page = pages.get_proposal_page(proposal)
+    for action in ("approve", "request-changes", "merge"):
+        form = f'action="/proposals/{proposal.id}/{action}"'
+        assert form in ready_page
+        assert form not in page
+        assert form not in pages.get_proposal_page(proposal, "changes")
+    assert ">Merge</button>" not in page
+    assert extract_text(page).count("Your session lacks the scope docs:review") == 2
+    assert f'action="/proposals/{proposal.id}/comment"' in page
+    refusal = pages.send_refused_form(proposal, "approve", 403, commit=pages.reload(proposal).tip or "")
+    assert "Your session lacks the scope docs:review" in extract_text(refusal)
+    assert "names no person" not in refusal
+
+
+def test_session_without_the_scope_of_reviews_merges_unprotected_documents(
+    open_pages: ProposalPages,
+) -> None:
+    proposal = open_pages.setup.submit_proposal()
+    open_pages.scopes -= {REVIEW_SCOPE}
+    assert f'action="/proposals/{proposal.id}/merge"' in open_pages.get_proposal_page(proposal)
+    open_pages.send_form(proposal, "merge", commit=proposal.tip or "")
