@@ -11,7 +11,7 @@ that every host accepts: a plain object without combinators, references and list
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
@@ -254,6 +254,18 @@ def read_operations(value: object) -> list[dict[str, object]]:
             )
         field_mappings.append(remove_nulls(item))
     return field_mappings
+
+
+def check_call_fields(operation: Mapping[str, object], call_fields: Collection[str]) -> None:
+    """Raise InvalidArguments if an operation of a batch has a field that applies to the whole call."""
+    for name in sorted(operation.keys() & call_fields):
+        raise InvalidArguments(
+            f"'{name}' must not be in an operation: it applies to the whole call",
+            fix=f"Move '{name}' out of '{OPERATIONS}', to the top of the call."
+            if name != OPERATIONS
+            else f"Put each operation directly into '{OPERATIONS}'.",
+            field=name,
+        )
 
 
 def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:

@@ -21,6 +21,7 @@ from tools.arguments import (
     InvalidArguments,
     Object,
     Objects,
+    check_call_fields,
     list_field_names,
     read_arguments,
     read_operations,
@@ -284,12 +285,8 @@ class Writer:
         self, context: Context, item: CallArguments, *, is_batch: bool, collects_errors: bool
     ) -> Operation | WorkspaceError:
         try:
-            if is_batch and (misplaced_fields := sorted(WRITE_FIELD_NAMES & item.keys())):
-                raise InvalidArguments(
-                    f"'{misplaced_fields[0]}' must not be in an operation: it applies to the whole call",
-                    fix=f"Move '{misplaced_fields[0]}' out of '{OPERATIONS}', to the top of the call.",
-                    field=misplaced_fields[0],
-                )
+            if is_batch:
+                check_call_fields(item, WRITE_FIELD_NAMES)
             if item.get("operation") == self.tool().name:  # as in a batch of edit_document
                 item = {name: value for name, value in item.items() if name != "operation"}
             return self.build(context, item)

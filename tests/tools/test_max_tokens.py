@@ -71,6 +71,16 @@ def test_batch_ends_after_a_result(call_tool: CallTool, repo: Repo) -> None:
     assert count == len(operations)
 
 
+def test_operation_of_a_batch_has_a_budget_but_no_operations(call_tool: CallTool, repo: Repo) -> None:
+    repo.commit({"long.md": LONG})
+    view = {"file": "long.md", "slug": "words"}
+    operations = [{**view, "max_tokens": 400}, {**view, "operations": [view]}]
+    short, refused = call_tool("view_document", operations=operations).data["batch_results"]
+    [long] = call_tool("view_document", operations=[view]).data["batch_results"]
+    assert measure_tokens(short) <= 600 < 2_000 < measure_tokens(long)
+    assert refused["error"] == "'operations' must not be in an operation: it applies to the whole call"
+
+
 def test_text_of_a_shorter_answer_is_not_read(dispatcher: ToolDispatcher, repo: Repo) -> None:
     repo.commit({"long.md": LONG})
     seen_texts = SeenTexts()

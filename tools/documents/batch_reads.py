@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.arguments import OPERATIONS, InvalidArguments, read_operations
+from tools.arguments import OPERATIONS, InvalidArguments, check_call_fields, read_operations
 from tools.budgets.fit import SeenTextsRecorder
 from tools.budgets.limits import MAX_TOKENS, parse_max_tokens
 from tools.errors import build_error_response
@@ -63,6 +63,7 @@ def answer_batch(
         tokens = max(remaining_tokens - (len(items) - index - 1) * reserved_tokens, 1)
         recorder = None if context.seen_texts is None else SeenTextsRecorder()
         try:
+            check_call_fields(item, (OPERATIONS,))
             if item.get(MAX_TOKENS) is not None:
                 tokens = min(tokens, parse_max_tokens(item[MAX_TOKENS], context.text_tokens))
             data = read(item, replace(context, max_text_tokens=tokens, seen_texts=recorder))

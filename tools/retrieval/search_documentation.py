@@ -25,6 +25,7 @@ from tools.arguments import (
     InvalidArguments,
     Objects,
     ReadingArguments,
+    check_call_fields,
     read_arguments,
     read_operations,
 )
@@ -61,6 +62,9 @@ address."""
 
 _COMMON_FIELDS = ("namespace", "max_results", "include_content", "handle", "search_type")
 """The fields of a call that apply to each question of its batch."""
+
+_CALL_FIELDS = frozenset((OPERATIONS, MAX_TOKENS))
+"""The fields that apply to a whole call, and that no question of a batch has."""
 
 MAX_QUESTION_TOKENS = 350
 """The tokens of a question in a batch, unless the call names a limit for the whole answer."""
@@ -123,7 +127,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
     common_fields = {name: arguments[name] for name in _COMMON_FIELDS if arguments.get(name) is not None}
     items = [{**common_fields, **item} for item in read_operations(request.operations)]
     if request.query.strip():
-        items.insert(0, {name: arguments[name] for name in arguments if name != OPERATIONS})
+        items.insert(0, {name: arguments[name] for name in arguments if name not in _CALL_FIELDS})
     if len(items) > MAX_QUESTIONS:
         raise InvalidArguments(
             f"'{OPERATIONS}' has {len(items):,} questions; at most {MAX_QUESTIONS} are allowed",
@@ -155,6 +159,7 @@ def _answer_questions(context: RetrievalContext, items: list[dict[str, object]],
     search_types: list[SearchType] = []
     for number, item in enumerate(items):
         try:
+            check_call_fields(item, _CALL_FIELDS)
             request = read_arguments(SearchDocumentationArguments, {**defaults, **item})
             search = _Search.run(context, request)
         except WorkspaceError as error:

@@ -222,6 +222,19 @@ def test_several_questions_are_answered_in_one_call(call_sources: CallSources) -
     assert set(shared_fields_answer.data["commits"]) == {"tutorials"}
 
 
+@pytest.mark.parametrize("field", [{"max_tokens": 300}, {"token_limit": 300}, {"operations": []}])
+def test_question_with_a_field_of_the_call_is_refused(
+    call_sources: CallSources, field: dict[str, object]
+) -> None:
+    question = {"query": "shell", "namespace": "tutorials"}
+    answer = call_sources("search_documentation", operations=[{**question, **field}, question])
+    refused, answered = answer.data["batch_results"]
+    assert (refused["success"], refused["code"], answered["success"]) == (False, "INVALID_ARGUMENTS", True)
+    assert "must not be in an operation" in refused["error"]
+    answer = call_sources("search_documentation", **question, operations=[question], max_tokens=1_000)
+    assert [entry["success"] for entry in answer.data["batch_results"]] == [True, True]
+
+
 def test_batch_with_too_few_tokens_names_the_needed_number(call_sources: CallSources) -> None:
     questions = [{"query": "shell", "namespace": "tutorials"}] * 10
     answer = call_sources("search_documentation", operations=questions, max_tokens=1_999)
