@@ -230,6 +230,8 @@ class ToolDispatcher:
                     raise
                 if served_index is not None:
                     answer = _complete_answer(served_index.workspace, hints, answer)
+            if answer.is_error and served_index is not None and self.offers("view_proposal"):
+                answer = _add_proposals(answer, tool, fields, served_index.workspace)
             if budget is not None:
                 answer = shorten_answer(answer, budget)
             if tool.writes:
@@ -370,6 +372,19 @@ def _complete_answer(workspace: Workspace, hints: Sequence[str], answer: Answer)
         lambda: add_sync_status(add_hints(answer, hints), workspace),
         answer,
         "the sync status of the branch is unknown",
+    )
+
+
+def _add_proposals(
+    answer: Answer, tool: Tool, arguments: Mapping[str, object], workspace: Workspace
+) -> Answer:
+    """Return an error with the open proposals that have the missing document."""
+    from tools.redirects import add_proposals_of_document
+
+    return run_with_caveat(
+        lambda: add_proposals_of_document(answer, tool, arguments, workspace),
+        answer,
+        "proposals were not searched for the document",
     )
 
 

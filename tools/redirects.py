@@ -1,13 +1,16 @@
-"""Redirection of a call with an old address to the current location.
+"""Redirection of a call with an old address to the current location, or to the proposal with its document.
 
 A read returns the text at the new location and reports `moved_to`. A write is refused, because the current
 text may differ from the text that the caller read. The error contains a call with the new address.
+
+A document that only open proposals have is not found on the branch; the error names these proposals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import resolve_target
@@ -16,9 +19,13 @@ from workspace.errors import WorkspaceError
 from workspace.history.moved_addresses import Location, find_moved_location
 
 if TYPE_CHECKING:
-    from tools.tool import Context
+    from tools.tool import Answer, Context, Tool
     from workspace.history.moved_addresses import Moves
     from workspace.snapshot.snapshot import Snapshot
+    from workspace.workspace import Workspace
+
+_MISSING_DOCUMENT_CODES = ("DOCUMENT_NOT_FOUND", "CHUNK_NOT_FOUND")
+_MAX_SEARCHED_PROPOSALS = 50  # the newest
 
 _NOT_FOUND_CODES = frozenset(("DOCUMENT_NOT_FOUND", "SECTION_NOT_FOUND", "TASK_NOT_FOUND"))
 
@@ -77,6 +84,37 @@ def redirect_call(
             if location is not None:
                 return RedirectedCall(location, _correct_fields(arguments, file_field, slug_field, location))
     return None
+
+
+def add_proposals_of_document(
+    answer: Answer, tool: Tool, arguments: Mapping[str, object], workspace: Workspace
+) -> Answer:
+    """Return the error for a missing document with the open proposals that have it, if there are any.
+
+    The answer of a call that names a ref or a proposal is unchanged, as is that of a batch.
+    """
+    field = "proposal" if tool.writes else "ref"
+    if (
+        answer.data.get("code") not in _MISSING_DOCUMENT_CODES
+        or "moved_to" in answer.data
+        or field not in tool.arguments.model_fields
+        or any(arguments.get(name) is not None for name in ("ref", "proposal", "new_proposal"))
+    ):
+        return answer
+    addresses = (arguments.get(name) for name in ("file", "path", "chunk_id"))
+    address = next((value for value in addresses if isinstance(value, str)), "")
+    path = address.partition("#")[0].strip("/")
+    proposals = [
+        proposal
+        for proposal in workspace.proposal_actions().list_all()
+        if path and proposal.is_open and proposal.tip is not None
+    ][:_MAX_SEARCHED_PROPOSALS]
+    ids = [proposal.id for proposal in proposals if workspace.snapshot(proposal.tip).entry(path) is not None]
+    if not ids:
+        return answer
+    fix = f"The document is in the proposal {ids[0]}: send the call with '{field}': '{ids[0]}'."
+    example = {**arguments, field: ids[0]}
+    return replace(answer, data={**answer.data, "fix": fix, "proposals": ids, "example": example})
 
 
 def _correct_fields(

@@ -209,6 +209,32 @@ def test_title_of_direct_write_is_not_cut(call_tool: CallTool) -> None:
     assert "…" not in data["title"] + data.get("description", "")
 
 
+def test_error_for_a_document_of_a_proposal_names_the_proposal(call_tool: CallTool) -> None:
+    new_document = {
+        "doc_type": "document",
+        "title": "New",
+        "path": "specs/new.md",
+        "initial_content": "Words.",
+    }
+    proposal = check_success(call_tool("create_document", **new_document))["proposal"]
+    for tool, fields, field in (
+        ("edit_document", {"operation": "add_section", "file": "specs/new.md", "title": "More"}, "proposal"),
+        ("view_document", {"file": "specs/new.md"}, "ref"),
+        ("get_doc", {"chunk_id": "specs/new.md#new"}, "ref"),
+    ):
+        answer = call_tool(tool, **fields)
+        assert answer.is_error
+        assert answer.data["proposals"] == [proposal], tool
+        assert f"'{field}': '{proposal}'" in answer.data["fix"]
+        assert answer.data["example"] == {**fields, field: proposal}
+    example = call_tool("view_document", file="specs/new.md").data["example"]
+    assert not call_tool("view_document", **example).is_error
+    assert "proposals" not in call_tool("view_document", file="specs/none.md").data
+    assert "proposals" not in call_tool("view_document", file="specs/new.md", ref="main").data
+    call_tool("update_proposal", proposal=proposal, action="close")
+    assert "proposals" not in call_tool("view_document", file="specs/new.md").data
+
+
 def test_second_direct_write_names_the_same_draft(call_tool: CallTool, repo: Repo) -> None:
     first = check_success(call_tool("edit_document", **SPEC))
     second = check_success(call_tool("edit_document", **{**SPEC, "content": "At night, more."}))
