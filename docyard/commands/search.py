@@ -15,7 +15,7 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.environment import get_current_directory, is_terminal
 from docyard.terminal import console, styles
-from docyard.terminal.exits import Exit
+from docyard.terminal.exits import Exit, print_warning
 from docyard.wording import format_count
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from index.hints import Hint
     from index.port import SearchType
     from index.service import Hit, SearchPage
+    from workspace.workspace import Workspace
 
 _INDENT = 2
 
@@ -144,6 +145,8 @@ def command(
     else:
         for line in _format_hint(page.hint):
             _print_escaped(line)
+        if artifact is None and ref is None:
+            _warn_of_new_documents(index.workspace)
     for note in () if as_json else page.notes:
         click.echo(f"Note: {note}.", err=True)
     if not as_json and page.embedding is not None and page.embedding.note is not None:
@@ -167,6 +170,13 @@ def command(
             err=True,
         )
     return Exit.DONE if page.hits else Exit.PROBLEMS
+
+
+def _warn_of_new_documents(workspace: Workspace) -> None:
+    from docyard.doctor.repository import check_new_documents
+
+    for finding in check_new_documents(workspace):
+        print_warning(finding.message, finding.fix)
 
 
 def _print_hits(page: SearchPage, worktree: Path | None) -> None:

@@ -431,6 +431,8 @@ def _explain_usage(context: Context, proposal_actions: ProposalActions, argument
         "open": open_proposals,
         "commit": context.workspace.tip(),
     }
+    if arguments.get("action") is not None:
+        data = {"changed": False, "note": "nothing was changed: give 'proposal'", **data}
     view = call("view_proposal", **({"proposal": open_proposals[0]["proposal"]} if open_proposals else {}))
     return Answer(
         {**data, "next_step": NextStep("View one with ", view, ", then call with proposal and action")}

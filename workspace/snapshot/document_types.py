@@ -60,10 +60,11 @@ def read_document_type(snapshot: Snapshot, name: str) -> DocumentType:
     if document_type is None:
         nearest = find_nearest(name, types)
         short_name = name if len(name) <= _MAX_SHOWN_LENGTH else name[:_MAX_SHOWN_LENGTH] + "…"
+        valid_names = [key for key, value in types.items() if isinstance(value, DocumentType)]
         raise UnknownType(
             f"Invalid doc_type: '{short_name}'",
-            fix=f"Did you mean '{nearest[0]}'?" if nearest else "Use one of valid_types.",
-            valid_types=[key for key, value in types.items() if isinstance(value, DocumentType)],
+            fix=f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of: {', '.join(valid_names)}.",
+            valid_types=valid_names,
         )
     if isinstance(document_type, BrokenType):
         raise document_type

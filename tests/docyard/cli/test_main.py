@@ -126,6 +126,9 @@ def test_search_at_ref_uses_that_commit(
 
 
 def test_search_without_hits_exits_with_1(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "new.md").write_text("# Zeppelin\n")
+    assert main(["search", "zeppelin", "-C", str(repo)]) == 1
+    assert "1 Markdown file is not committed" in capsys.readouterr().err
     assert main(["search", "zeppelin", "-C", str(repo)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -41,6 +41,13 @@ def create_conflicting_proposal(call_tool: CallTool, title: str = "Mine") -> str
     return proposal
 
 
+def test_action_without_a_proposal_reports_that_nothing_changed(call_tool: CallTool) -> None:
+    answer = call_tool("update_proposal", action="submit")
+    assert answer.data["changed"] is False
+    assert answer.data["note"] == "nothing was changed: give 'proposal'"
+    assert "note" not in call_tool("update_proposal").data
+
+
 def test_create_proposal_names_missing_fields_then_suggests_writing(call_tool: CallTool, repo: Repo) -> None:
     head_before = repo.head()
     usage = call_tool("create_proposal")

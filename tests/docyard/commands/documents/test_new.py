@@ -83,3 +83,5 @@ def test_wrong_usage_creates_nothing(repo: Path, git: Git, arguments: list[str])
 def test_unknown_type_suggests_a_similar_one(repo: Path, capsys: Capture) -> None:
     assert main(["new", "A page", "--type", "runbok", "-C", str(repo)]) == 3
     assert "Did you mean 'runbook'?" in capsys.readouterr().err
+    assert main(["new", "A page", "--type", "zzz", "-C", str(repo)]) == 3
+    assert "fix: Use one of: api_spec, " in capsys.readouterr().err
