@@ -63,24 +63,29 @@ def build_request_endpoint(
 
 
 def build_post_endpoint(
-    site: Site, handle: Handler, *, accepts_files: bool = False
+    site: Site, handle: Handler, *, accepts_files: bool = False, is_write: bool = True
 ) -> Callable[[Request], Any]:
-    """Return an endpoint for POST requests, which completes even if the client disconnects."""
+    """Return an endpoint for POST requests, which completes even if the client disconnects.
+
+    With `is_write=False`, the form changes nothing on the server, and a read-only server accepts it.
+    """
 
     async def endpoint(request: Request) -> Response:
-        page_request = PageRequest(site, request.state.caller, request.path_params, request.query_params)
+        page_request = PageRequest(
+            site, request.state.caller, request.path_params, request.query_params, cookies=request.cookies
+        )
         try:
             if accepts_files:
                 page_request.fields, page_request.files = await read_form(request)
             else:
                 page_request.fields = await read_fields(request)
-            if not page_request.may_write:
+            if is_write and not page_request.may_write:
                 raise FormRefused("this server is read-only", fix="Serve without --read-only.")
         except FormRefused as error:
             page_request.fields = page_request.fields or error.fields
             return await run_in_thread(partial(render_error_page, page_request, error))
         with anyio.CancelScope(shield=True):
-            render_page = partial(_render, page_request, handle, is_write=True)
+            render_page = partial(_render, page_request, handle, is_write=is_write)
             response = await run_in_thread(render_page, _WRITER_LIMITER)
         return response
 

@@ -18,12 +18,12 @@ from docyard.proposals.list import (
 )
 from docyard.proposals.state_filters import OPEN_STATES, STATE_FILTERS, count_states
 from docyard.web.live import format_unfinished_version
-from docyard.web.proposals.read_marks import is_unread, read_marks
+from docyard.web.proposals.read_marks import MAX_MARKS, is_unread, mark_all_as_read, read_marks
 from docyard.web.proposals.view import STATE_TAGS
 from docyard.wording import join_words, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Set
 
     from starlette.responses import Response
 
@@ -70,6 +70,7 @@ class FilterFields(NamedTuple):
     """The fields of the form of filters, as the query names them."""
 
     needs: str
+    unread: str
     search: str
     author: str
     path: str
@@ -78,12 +79,17 @@ class FilterFields(NamedTuple):
     @property
     def is_default(self) -> bool:
         """Return True if the fields select all open proposals."""
-        return self == (*[""] * 4, OPEN_STATES)
+        return self == (*[""] * 5, OPEN_STATES)
 
     @property
     def is_needs_only(self) -> bool:
         """Return True if the fields select all proposals that need the caller."""
         return bool(self.needs) and self._replace(needs="").is_default
+
+    @property
+    def is_unread_only(self) -> bool:
+        """Return True if the fields select all unread proposals."""
+        return bool(self.unread) and self._replace(unread="").is_default
 
     def build_query(self, **values: str | int | None) -> dict[str, str | int | None]:
         """Return the fields of a URL, with other values."""
@@ -100,20 +106,23 @@ def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Resp
     proposals = request.proposals
     needed = checks.find_needed(request)
     fields = _read_fields(request.query)
-    proposal_filter, problems = _read_filter(fields, needed)
+    marks = read_marks(request.cookies)
+    unread_ids = {proposal.id for proposal in proposals if is_unread(proposal, marks)}
+    proposal_filter, problems = _read_filter(fields, needed, unread_ids)
     matches = select_proposals(request.workspace, proposals, proposal_filter)
     page = request.select_page(matches, PROPOSALS_PER_PAGE)
     entries = build_entries(request.workspace, page.items, proposals, max_merge_s=_MAX_MERGE_S)
     unknown = [entry.proposal for entry in entries if entry.attention.has_conflicts is None]
     pending_ids = {proposal.id for proposal in checks.start(request, unknown)}
     is_finished = not pending_ids and not (needed is not None and needed.unchecked)
-    marks = read_marks(request.cookies)
     return request.page(
         "proposals.html",
         fields=fields,
         problems=problems,
         state_labels=STATE_LABELS,
         state_counts=count_states(proposals),
+        unread_count=len(unread_ids),
+        max_marks=MAX_MARKS,
         needed_count=len(needed.reasons) if needed is not None else None,
         is_finished=is_finished,
         authors=list_authors(request.workspace, proposals, _MAX_AUTHORS),
@@ -125,7 +134,7 @@ def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Resp
                 entry,
                 shorten(entry.proposal.content.title, _MAX_TITLE_CHARACTERS),
                 needed.reasons.get(entry.proposal.id, ()) if needed is not None else (),
-                is_unread(entry.proposal, marks),
+                entry.proposal.id in unread_ids,
                 entry.proposal.id in pending_ids,
             )
             for entry in entries
@@ -138,21 +147,31 @@ def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Resp
     )
 
 
+def handle_read_form(request: PageRequest) -> Response:
+    """Mark the open proposals as read, and redirect the browser to the list with the filters of the form."""
+    url = request.urls.proposals(**_read_fields(request.fields).build_query())
+    return mark_all_as_read(request, request.redirect(url))
+
+
 def _read_fields(query: Mapping[str, str]) -> FilterFields:
     texts = {
         name: query.get(name, "").strip()[:_MAX_FILTER_CHARACTERS] for name in ("search", "author", "path")
     }
     state = query.get("state", "").strip()[:_MAX_FILTER_CHARACTERS] or OPEN_STATES
-    return FilterFields("me" if query.get("needs") else "", **texts, state=state)
+    needs, unread = "me" if query.get("needs") else "", "yes" if query.get("unread") else ""
+    return FilterFields(needs, unread, **texts, state=state)
 
 
-def _read_filter(fields: FilterFields, needed: NeededProposals | None) -> tuple[ProposalFilter, list[str]]:
+def _read_filter(
+    fields: FilterFields, needed: NeededProposals | None, unread_ids: Set[str]
+) -> tuple[ProposalFilter, list[str]]:
     """Return the filter of the fields, and a sentence for each field that does not apply."""
-    problems, path, state, needed_ids = [], "", fields.state, None
+    problems, path, state = [], "", fields.state
+    selected_ids = unread_ids if fields.unread else None
     if fields.needs and needed is None:
         problems.append("The filter “Needs me” does not apply, because you cannot act on proposals here.")
     elif fields.needs and needed is not None:
-        needed_ids = needed.reasons
+        selected_ids = needed.reasons.keys() if selected_ids is None else selected_ids & needed.reasons.keys()
     if state not in STATE_FILTERS:
         names = join_words(STATE_FILTERS, "or")
         problems.append(f"There is no state “{state}”, so open proposals are listed. Use {names}.")
@@ -161,4 +180,4 @@ def _read_filter(fields: FilterFields, needed: NeededProposals | None) -> tuple[
         path = normalize_path(fields.path)
     except InvalidFilter as error:
         problems.append(f"The filter of paths does not apply: {error.message}. {error.fix}")
-    return ProposalFilter(state, fields.author, path, fields.search, needed_ids), problems
+    return ProposalFilter(state, fields.author, path, fields.search, selected_ids), problems

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from workspace.proposal_ids import is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from starlette.responses import Response
 
@@ -50,16 +50,30 @@ def is_unread(proposal: Proposal, marks: Mapping[str, str]) -> bool:
 
 
 def mark_as_read(request: PageRequest, proposal: Proposal, response: Response) -> Response:
-    """Add the mark of a shown proposal to the browser's cookie. Return the response.
+    """Add the mark of a shown proposal to the browser's cookie. Return the response."""
+    return _add_marks(request, [proposal], response)
+
+
+def mark_all_as_read(request: PageRequest, response: Response) -> Response:
+    """Add the marks of the open proposals to the browser's cookie. Return the response.
+
+    If there are more than MAX_MARKS, those that changed last are marked.
+    """
+    proposals = sorted(request.proposals, key=lambda proposal: proposal.content.updated_at)
+    return _add_marks(request, [proposal for proposal in proposals if proposal.is_open], response)
+
+
+def _add_marks(request: PageRequest, proposals: Sequence[Proposal], response: Response) -> Response:
+    """Add the marks of proposals.
 
     Marks of ended proposals of this repository are removed. Marks of other repositories stay, because the
     servers of one host share their cookies. The least recently shown proposals are removed first.
     """
     marks = read_marks(request.cookies)
     ended_ids = {other.id for other in request.proposals if not other.is_open} & marks.keys()
-    new_marks = {id: digest for id, digest in marks.items() if id not in ended_ids | {proposal.id}}
-    if proposal.is_open:
-        new_marks[proposal.id] = _digest(proposal)
+    replaced_ids = ended_ids | {proposal.id for proposal in proposals}
+    new_marks = {id: digest for id, digest in marks.items() if id not in replaced_ids}
+    new_marks |= {proposal.id: _digest(proposal) for proposal in proposals if proposal.is_open}
     items = list(new_marks.items())[-MAX_MARKS:]
     if items != list(marks.items()):
         response.set_cookie(

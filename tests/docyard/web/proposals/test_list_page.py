@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from docyard.web.proposals import list as proposal_list
+from docyard.web.proposals import read_marks
 from docyard.web.proposals.read_marks import COOKIE_NAME, MAX_MARKS
-from tests.docyard.web.page_server import ParsedPage
+from tests.docyard.web.page_server import CSRF, ParsedPage
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE
@@ -198,6 +199,42 @@ def test_proposal_is_read_until_it_changes(tmp_path: Path) -> None:
     assert not is_unread(pages)
     pages.get_proposal_page(proposal)
     assert pages.client.cookies.get(COOKIE_NAME, "") in ("", '""')
+
+
+@loop_over("read_only", [False, True])
+def test_unread_proposals_are_selected_and_marked(tmp_path: Path, read_only: bool) -> None:
+    setup = create_pages(tmp_path / str(read_only)).setup
+    read, unread = setup.open("Read"), setup.open("Not read")
+    pages = ProposalPages(setup, read_only=read_only)
+    pages.get_proposal_page(read)
+    html = pages.get("/proposals?unread=yes")
+    assert f'href="/proposals/{unread.id}"' in html
+    assert f'href="/proposals/{read.id}"' not in html
+    assert "Unread (1)" in extract_text(html)
+    form = ParsedPage(html.partition('action="/proposals/read"')[2].partition("</form>")[0])
+    fields = {field["name"] or "": field["value"] or "" for field in form.find_all("input")}
+    assert fields == {"csrf": CSRF, "unread": "yes"}
+    response = pages.client.post("/proposals/read", data=fields)
+    assert (response.status_code, response.headers["location"]) == (303, "/proposals?unread=yes")
+    html = pages.get("/proposals?unread=yes")
+    assert "No open proposal is unread" in extract_text(html)
+    assert "/proposals/read" not in html
+    assert pages.write_count == 0
+    assert pages.client.post("/proposals/read", data={**fields, "csrf": "x"}).status_code == 403
+
+
+def test_newest_proposals_are_marked_if_there_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_marks, "MAX_MARKS", 2)
+    monkeypatch.setattr(proposal_list, "MAX_MARKS", 2)
+    pages = create_pages(tmp_path)
+    oldest, *_ = [pages.setup.open(title) for title in ("One", "Two", "Three")]
+    assert "Mark the newest 2 as read" in extract_text(pages.get("/proposals"))
+    pages.client.post("/proposals/read", data={"csrf": CSRF})
+    html = pages.get("/proposals?unread=yes")
+    assert html.count('class="entry-title"') == 1
+    assert f'href="/proposals/{oldest.id}"' in html
 
 
 @pytest.mark.parametrize(
