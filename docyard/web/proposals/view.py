@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.caller import may_review
 from docyard.forges.event_conversion import find_pull_request_url
+from docyard.proposals.list import build_entries
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
+    from docyard.proposals.list import ProposalEntry
     from docyard.web.page_request import PageRequest
     from workspace.history.commits import CommitInfo
     from workspace.merge.trees import FileConflict
@@ -84,6 +86,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         else None,
         ref=view.changes.tip,
         merge_status=build_merge_status(request, view),
+        reviews=_read_reviews(request, proposal) if proposal.is_open else None,
         merge_commit=_describe_merge_commit(request, proposal),
         conflict_paths=_list_conflict_paths(view.preview.conflicts),
         description=render_discussion_text(request, proposal.content.description)
@@ -182,6 +185,11 @@ def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
     is_ready = view.proposal.is_open and request.may_write and not missing_requirements and not needed_token
     lacks_scope = bool(needed_token) and person is not None and not may_review(request.caller)
     return MergeStatus(is_ready, tuple(missing_requirements), needed_token, lacks_scope)
+
+
+def _read_reviews(request: PageRequest, proposal: Proposal) -> ProposalEntry:
+    """Return the approvals and reviewers of a proposal, which do not depend on a merge without conflicts."""
+    return build_entries(request.workspace, [proposal], request.proposals, max_merge_s=0)[0]
 
 
 def _describe_merge_commit(request: PageRequest, proposal: Proposal) -> CommitInfo | None:

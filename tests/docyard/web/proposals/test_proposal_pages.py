@@ -9,7 +9,7 @@ import pytest
 from docyard.web.proposals import conversation
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
-from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE, RULE
 from workspace.proposals.proposal import Proposal
 
 PAGE_SIZE = 8
@@ -237,3 +237,17 @@ def test_removed_and_added_words_are_separate_in_copied_text(tmp_path: Path, par
     pages.setup.repo.git("switch", "-q", "main")
     html = pages.get_proposal_page(proposal, part)
     assert '<del>1</del><span class="became"> → </span><ins>4</ins> MB' in html
+
+
+def test_reviews_are_shown_in_spite_of_a_conflict(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path, RULE.replace("= 1", "= 2"))
+    setup = pages.setup
+    for name in ("bea", "cid"):
+        setup.person(name)
+    proposal = setup.submit_proposal("Mine.", "specs/api.md", "calls")
+    setup.approve(proposal)
+    assert "Reviews 1 of 2 approvals approved by Bea" in extract_text(pages.get_proposal_page(proposal))
+    setup.repo.commit({"specs/api.md": "# API\n"})
+    text = extract_text(pages.get_proposal_page(proposal))
+    assert "1 conflict with main to be resolved" in text
+    assert "Reviews 1 of 2 approvals approved by Bea" in text
