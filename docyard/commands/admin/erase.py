@@ -61,8 +61,9 @@ def command(
 ) -> int:
     """Remove a leaked secret or a person from the records, reports, notifications, indexes and vectors.
 
-    For a text, the repositories of the namespaces and of -C are searched, too. The command lists the commits
-    that contain the text: only a rewrite of the history removes it from them. It never rewrites a history.
+    For a text, the repositories of the namespaces and of -C are searched, too. A namespace with a URL or an
+    artifact is not, and is listed: name a clone of its repository with -C. The command lists the commits that
+    contain the text: only a rewrite of the history removes it from them. It never rewrites a history.
     Exits with 1 if the text remains somewhere.
 
     \b
@@ -191,4 +192,4 @@ def _format_lines(
         if report.occurrences.unreadable_count:
             yield f"  {report.occurrences.unreadable_count:,} objects could not be read"
     for place in unread_places:
-        yield f"not searched: {place}"
+        yield f"not searched: {place}; name a clone of its repository with -C"
