@@ -66,7 +66,7 @@ def check_failure(server: OrganizationsServer) -> None:
 
 def test_vanished_repository_fails_alone_and_is_used_again(site: Site, tmp_path: Path) -> None:
     with site.serve() as server:
-        assert search(server)[0] == ["bad.md", "good.md"]
+        wait_until(lambda: search(server)[0] == ["bad.md", "good.md"], "the indexes")
         (tmp_path / "bad").rename(tmp_path / "elsewhere")
         wait_until(lambda: search(server)[0] == ["good.md"], "the failure")
         check_failure(server)
@@ -78,7 +78,7 @@ def test_vanished_repository_fails_alone_and_is_used_again(site: Site, tmp_path:
 def test_rewritten_repository_is_searched_at_its_new_commit(site: Site, tmp_path: Path) -> None:
     repository = tmp_path / "bad"
     with site.serve() as server:
-        assert search(server)[0] == ["bad.md", "good.md"]
+        wait_until(lambda: search(server)[0] == ["bad.md", "good.md"], "the indexes")
 
         def run_git(*arguments: str) -> None:
             subprocess.run(
@@ -123,7 +123,7 @@ def write_huge_tree(folder: Path) -> None:
 @pytest.mark.slow
 def test_huge_repository_delays_no_other_namespace(site: Site, tmp_path: Path) -> None:
     with site.serve() as server:
-        assert search(server)[0] == ["bad.md", "good.md"]
+        wait_until(lambda: search(server)[0] == ["bad.md", "good.md"], "the indexes")
         write_huge_tree(tmp_path / "bad")
         stop_event = threading.Event()
 
@@ -153,7 +153,7 @@ def test_huge_repository_delays_no_other_namespace(site: Site, tmp_path: Path) -
 
 def test_invalid_settings_in_the_database_fail_alone(site: Site) -> None:
     with site.serve() as server:
-        assert search(server)[0] == ["bad.md", "good.md"]
+        wait_until(lambda: search(server)[0] == ["bad.md", "good.md"], "the indexes")
         with site.database.begin() as connection:
             statement = update(NAMESPACES).where(NAMESPACES.c.id == "ns_globex_bad")
             connection.execute(statement.values(settings={"repo": "bad", "unknown": json.dumps([1])}))
