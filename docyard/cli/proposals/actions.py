@@ -46,20 +46,25 @@ def print_action_result(
     as_json: bool,
     decisions: Mapping[str, str] | None = None,
     pull_request_report: PullRequestReport | None = None,
+    token_file: Path | None = None,
 ) -> None:
     """Print the result of `action`, such as "approved", and the next step.
 
+    `token_file` is the file of the token that the command used; a merge that follows may need it too.
     `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` describes the
     proposal's pull request on a forge.
     """
     proposal = result.proposal
+    next_step = _suggest_step_after(action, proposal)
+    if token_file is not None and proposal.state is ProposalState.APPROVED:
+        next_step += f" --token-file {shlex.quote(str(token_file))}"
     if as_json:
         data = {**proposal_to_data(proposal), "commit": result.commit, "new": result.is_new}
         if decisions is not None:
             data["decided"] = dict(decisions)
         if pull_request_report is not None:
             data["pull_request"] = _pull_request_to_data(pull_request_report)
-        console.print_json({**data, "next_step": _suggest_step_after(action, proposal)})
+        console.print_json({**data, "next_step": next_step})
         return
     printer = PagePrinter()
     if result.is_new:
@@ -89,7 +94,7 @@ def print_action_result(
         printer.print_line(f"{name} was resolved with {choice}", indent=2, hang=2)
     if pull_request_report is not None:
         _print_pull_request(printer, pull_request_report)
-    printer.print_command(f"next: {_suggest_step_after(action, proposal)}", indent=2)
+    printer.print_command(f"next: {next_step}", indent=2)
 
 
 def _pull_request_to_data(pull_request_report: PullRequestReport) -> dict[str, object]:

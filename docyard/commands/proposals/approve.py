@@ -55,5 +55,5 @@ def command(
     except NeedsPerson as error:
         error.fix = TOKEN_FIX
         raise
-    print_action_result(result, "approved", as_json=as_json)
+    print_action_result(result, "approved", as_json=as_json, token_file=token_file)
     return Exit.DONE

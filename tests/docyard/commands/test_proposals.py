@@ -160,7 +160,7 @@ def test_review_of_a_draft_names_the_author_of_the_next_step(
     assert f"next: docyard proposals submit {proposal_id}\n" in run_command("edit", proposal_id, "-d", "Why.")
     run_command("submit", proposal_id)
     output = run_command("approve", proposal_id, "--token-file", str(ben_token_file))
-    assert f"next: docyard proposals merge {proposal_id}\n" in output
+    assert f"next: docyard proposals merge {proposal_id} --token-file {ben_token_file}\n" in output
     output = run_command("request-changes", proposal_id, "-m", "Why?")
     assert "next: for the author, Ann Author: git switch" in output
 
