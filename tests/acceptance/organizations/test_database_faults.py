@@ -204,6 +204,7 @@ def test_schema_of_a_newer_version_is_refused_at_start(tmp_path: Path) -> None:
 def test_schema_of_another_version_after_the_start_is_reported(outage: Outage) -> None:
     site = outage.site
     with site.database.begin() as connection:
+        version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     outage.begin()
     try:
@@ -218,7 +219,9 @@ def test_schema_of_another_version_after_the_start_is_reported(outage: Outage) -
             assert log.count("9999") == 1
             assert "Traceback" not in log
             with site.database.begin() as connection:
-                connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+                connection.execute(
+                    text("UPDATE alembic_version SET version_num = :version"), {"version": version}
+                )
             wait_until(lambda: server.read_state() == (200, "ok"), "recovery", RECOVERY_S)
             outage.begin()
     finally:
