@@ -385,6 +385,8 @@ def _read_server_url(text: str, options: tuple[str, ...]) -> str:
             f"--host {rejected[0]} cannot have --url: Zed reads no token from a variable, so each member "
             "adds the server to their own settings (docs/http.md)"
         )
+    if "://" not in text:
+        raise click.UsageError("--url must begin with https://, such as https://docs.example.org")
     scheme, _, rest = text.partition("://")
     authority, slash, path = rest.partition("/")
     try:
@@ -528,5 +530,5 @@ def _print_hosts(hosts: tuple[HostConfiguration, ...], project: Path | None) -> 
         click.echo(f"`{command}` prints more configurations: {', '.join(other_names)}.")
     click.echo(
         "For a team: `docyard init --host NAME --write` writes files to commit "
-        f"(NAME: {', '.join(PROJECT_HOSTS)})."
+        f"(NAME: {', '.join(PROJECT_HOSTS)}), with `--url URL` for a shared server."
     )
