@@ -31,7 +31,7 @@ def test_unsent_text_survives_sign_in(sample_site: SampleSite, sign_in: SignIn) 
     expect(page).to_have_url(re.compile(rf"/proposals/{sample_site.proposal_ids['retries']}#\[approve\]$"))
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport()
     expect(page.get_by_label("Your comment")).to_have_value("Half a thou")
-    expect(page.get_by_text("Ana Li")).to_be_visible()
+    expect(page.get_by_text("Ana Li", exact=True)).to_be_visible()
 
 
 def test_key_focuses_the_form_that_a_login_has_opened(sample_site: SampleSite, sign_in: SignIn) -> None:
