@@ -1,8 +1,9 @@
 """Searches over HTTP by many clients at once, with one process and with one for each processor.
 
 Each client has one connection, sends a question with the default arguments, and the next one when it has the
-answer. No question is sent twice to a server. A minimal server of the SDK, whose answers have the same size,
-is measured before and after. The clients run in this process, and use the same processors as the servers.
+answer. No question is sent twice to a server, and each is recorded with its words. A minimal server of the
+SDK, whose answers have the same size, is measured before and after. The clients run in this process, and use
+the same processors as the servers.
 
 The speed of a shared machine changes within seconds. Each server is therefore measured in several windows,
 each between pings of a minimal server over stdio, which say how much slower the machine was in the window.
@@ -44,6 +45,7 @@ _WORD = re.compile(r"[A-Za-z]{3}")
 _CONTENT_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 _HEAD_END = b"\r\n\r\n"
 _TIMEOUT_S = 30.0
+_RECORDS = '[analytics]\ndatabase = "searches.sqlite"\nmode = "text"\n'
 
 
 def measure_load(
@@ -56,6 +58,8 @@ def measure_load(
     measurements. Raises CorpusTooSmall, MeasurementFailed.
     """
     file = write_sources_file(home / "load.toml", [repository])
+    with file.open("a") as stream:
+        stream.write(_RECORDS)
     build_indexes(file)
     questions = draw_questions(section_texts)
     results: dict[str, dict[str, float]] = {}
