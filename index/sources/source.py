@@ -38,7 +38,7 @@ _RETRY_AFTER_S = 2.0
 """The time before a source that could not be opened is tried again."""
 
 _MAX_LISTING_WAIT_S = 2.0
-"""The time for which a call waits while another one lists the files of a new commit."""
+"""The time from the start of a listing of the files of a new commit for which other calls wait for its end."""
 
 _MAX_CACHED_BYTES = 2_000_000
 """The size of the pages of questions that a source caches."""
@@ -129,6 +129,7 @@ class Source:
         self._failure: SourceUnavailable | None = None
         self._retry_time = 0.0
         self._listing_lock = threading.Lock()
+        self._listing_deadline: float | None = None  # of the calls that wait for the listing under way
         self._listed_commit: str | None = None
         self._refusal: tuple[str | None, TooManyFiles] | None = None
         # A source has one index, so a key needs neither filters nor rights: every caller may read all of it.
@@ -175,9 +176,12 @@ class Source:
         commit = index.workspace.tip()
         if commit == self._listed_commit:
             return
-        if not self._listing_lock.acquire(timeout=_MAX_LISTING_WAIT_S):
+        deadline, now = self._listing_deadline, time.monotonic()
+        wait_s = _MAX_LISTING_WAIT_S if deadline is None else max(deadline - now, 0.0)
+        if not self._listing_lock.acquire(timeout=wait_s):
             raise SourceUnavailable(self.name, "the files of its new commit are being listed")
         try:
+            self._listing_deadline = time.monotonic() + _MAX_LISTING_WAIT_S
             if self._refusal is not None and self._refusal[0] == commit:
                 raise self._refusal[1]
             if commit != self._listed_commit:
@@ -187,6 +191,7 @@ class Source:
             self._refusal = commit, error
             raise
         finally:
+            self._listing_deadline = None
             self._listing_lock.release()
 
     def check_available(self) -> None:

@@ -242,6 +242,7 @@ def test_calls_do_not_wait_for_a_long_listing(sources: Sources, monkeypatch: pyt
     thread = threading.Thread(target=source.search, args=("installer", 1))
     thread.start()
     assert listing_started.wait(30)
+    monkeypatch.setattr(LISTING_WAIT_ATTRIBUTE, 60.0)  # the wait of the listing under way is over
     with pytest.raises(SourceUnavailable, match="being listed"):
         source.search("installer", 1)
     listing_ended.set()
