@@ -38,7 +38,7 @@ _RETRY_AFTER_S = 2.0
 """The time before a source that could not be opened is tried again."""
 
 _MAX_LISTING_WAIT_S = 2.0
-"""The time from the start of a listing of the files of a new commit for which other calls wait for its end."""
+"""The time from the start of the listing of a new commit for which other calls wait for its end."""
 
 _MAX_CACHED_BYTES = 2_000_000
 """The size of the pages of questions that a source caches."""
