@@ -26,8 +26,7 @@ snippets.py     snippets: the excerpt of a section with the most words of the qu
 source.py       the documents of a commit, and the difference between two commits
 sources/        documentation sources: each has an index of its own, and its failure affects no other
 spelling.py     spelling: terms that a misspelt word may mean, by edit distance
-status.py       the status of an index, read without changes to it
-storage/        files of an index other than segments: location, locks, keys, manifest and metadata
+storage/        files of an index other than segments: location, locks, keys, manifest, metadata, status
 vectors/        search by meaning: the vectors of sections, and the nearest sections to a question
 whoosh_engine/  the search engine on Whoosh: the only package that imports `whoosh`
 """

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from index.segments.generation import IndexSnapshot
     from index.snippets import SectionTexts
     from index.source import GitSource
-    from index.status import IndexStatus
     from index.storage.metadata import Metadata
+    from index.storage.status import IndexStatus
     from index.whoosh_engine.engine import WhooshEngine
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -86,11 +86,11 @@ class LiveIndex:
         """The engine; its module is imported when first used."""
         with self._engine_lock:
             if self._engine is None:
+                from index.segments.file_storage import FileStorage
                 from index.whoosh_engine.engine import WhooshEngine
 
-                self._engine = WhooshEngine(
-                    self._index_location, self.texts.read, durable=self._workspace.durable
-                )
+                storage = FileStorage(self._index_location, self._workspace.durable)
+                self._engine = WhooshEngine(storage, self.texts.read)
         return self._engine
 
     def update_to_tip(self, progress: Progress | None = None) -> UpdateResult:

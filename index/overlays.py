@@ -27,7 +27,6 @@ from index.port import Progress, Query, Results
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge_segments
-from index.segments.store import Store
 from index.source import diff_snapshots, read_documents
 from index.whoosh_engine.engine import Searcher
 from workspace.config.taxonomy import Values
@@ -306,7 +305,7 @@ class Overlays:
             reader for reader in (*base_readers, *own_readers) if reader.document_count
         )
         generation = IndexSnapshot(0, compute_state(all_readers, target.commit, unreadable), all_readers)
-        searcher = Searcher(Store(None), generation, ArrayCache(_ARRAY_CACHE_BYTES))
+        searcher = Searcher(generation, ArrayCache(_ARRAY_CACHE_BYTES))
         return Overlay(
             searcher,
             own_readers,

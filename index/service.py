@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from index.passages import Passage
     from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection, VectorRanking
     from index.segments.generation import SegmentReader
-    from index.status import IndexStatus
     from index.storage.metadata import Metadata
+    from index.storage.status import IndexStatus
     from index.vectors.embedder import Vectors
     from index.vectors.related_sections import RelatedSection
     from index.vectors.vector_index import EmbeddingReport, VectorIndex

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import measure_seconds
+from index.segments.file_storage import FileStorage
 from index.source import GitSource
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
@@ -23,9 +24,8 @@ def measure(repository: str, processes: int, folder: str) -> dict[str, Any]:
     """
     workspace = Workspace.open(Path(repository), read_only=True)
     engine = WhooshEngine(
-        IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]),
+        FileStorage(IndexLocation(lambda: "benchmark", lambda name: [Path(folder)]), durable=False),
         lambda record: b"",
-        durable=False,
         processes=processes,
     )
 

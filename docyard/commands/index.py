@@ -18,7 +18,7 @@ from docyard.wording import format_count
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from index.status import IndexStatus
+    from index.storage.status import IndexStatus
     from workspace.workspace import Workspace
 
 

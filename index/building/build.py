@@ -20,7 +20,7 @@ from index.building.builder import MAX_POSTINGS, BuiltSegments, build_segments
 from index.building.worker import Block, BuildProcess, BuildTask
 from index.documents import IndexedDocument, UnreadableDocument
 from index.port import DocumentSource, Progress, State
-from index.segments.generation import IndexSnapshot, SegmentReader
+from index.segments.generation import IndexSnapshot, SegmentReader, SegmentsAndState
 from index.segments.merge import compact_segments
 
 MIN_DOCUMENTS_FOR_CHILDREN = 2_000
@@ -107,10 +107,6 @@ def _choose_process_count(document_count: int) -> int:
     if document_count < MIN_DOCUMENTS_FOR_CHILDREN or multiprocessing.parent_process() is not None:
         return 1
     return min(_MAX_PROCESSES, os.cpu_count() or 1)
-
-
-SegmentsAndState = tuple[Sequence[SegmentReader], State]
-"""The segments and the state of an index."""
 
 
 def apply_change(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,15 +91,27 @@ class SegmentReader:
 
 @dataclass(frozen=True, eq=False)
 class IndexSnapshot:
-    """One generation of an index, with one reader for each segment. It stays readable after later writes."""
+    """One generation of an index, with one reader for each segment. It stays readable after later writes.
+
+    `folder` has the files of the segments; it is None in memory.
+    """
 
     number: int
     state: State
     segment_readers: tuple[SegmentReader, ...]
+    folder: Path | None = None
 
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified."""
         return all(reader.segment.is_untouched() for reader in self.segment_readers)
+
+    def is_later_than(self, other: IndexSnapshot) -> bool:
+        """Return True if another snapshot of the same folder was committed before this one."""
+        return self.folder is not None and self.folder == other.folder and self.number > other.number
+
+
+SegmentsAndState = tuple[Sequence[SegmentReader], State]
+"""The segments and the state of an index, before they are committed."""
 
 
 def count_values(readers: Iterable[SegmentReader], field: str) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""The store of an index: a folder, or the memory that replaces it, changed in one step.
+"""The store of an index: a folder that is changed in one step.
 
     <number>.manifest        the names of the index's files, and its state (`index.storage.manifest`)
     MAIN_<random>.flat       a segment (`index.segments.segment`)
@@ -31,29 +31,26 @@ from index.storage.manifest import (
 
 
 class Store:
-    """An index in a verified private folder or in memory, with one writer and any number of readers."""
+    """An index in a verified private folder, with one writer and any number of readers."""
 
-    def __init__(self, folder: Path | None, durable: bool = True) -> None:
+    def __init__(self, folder: Path, durable: bool = True) -> None:
         """Read nothing before `read` is called. `durable` forces each commit to the disk."""
         self.folder = folder
         self._durable = durable
-        self._memory_snapshot: IndexSnapshot | None = None
 
     def read(self, previous: IndexSnapshot | None = None) -> IndexSnapshot:
         """Return the current generation. Raises IndexDamaged, also if nothing was committed yet.
 
         Segments that `previous` also has are not opened or verified again.
         """
-        if self.folder is None:
-            if self._memory_snapshot is None:
-                raise IndexDamaged.with_reason("nothing was committed")
-            return self._memory_snapshot
+        if previous and previous.folder != self.folder:
+            previous = None
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
         while True:
             manifest = read_index_manifest(self.folder)
             try:
-                return self._read(self.folder, manifest, previous)
+                return self._read(manifest, previous)
             except IndexDamaged:
                 # A writer may have removed files that this manifest names.
                 if read_index_manifest(self.folder).generation == manifest.generation:
@@ -71,9 +68,6 @@ class Store:
         Raises IndexUnwritable.
         """
         number = previous.number + 1 if previous else 0
-        if self.folder is None:
-            self._memory_snapshot = IndexSnapshot(number, state, tuple(readers))
-            return self._memory_snapshot
         readers = tuple(_save_segment(reader, self.folder, self._durable) for reader in readers)
         files: dict[str, FileChecksum] = {}
         for segment in (reader.segment for reader in readers):
@@ -84,9 +78,9 @@ class Store:
         with translate_write_errors():
             write_index_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
-        return IndexSnapshot(number, state, readers)
+        return IndexSnapshot(number, state, readers, self.folder)
 
-    def _read(self, folder: Path, manifest: IndexManifest, previous: IndexSnapshot | None) -> IndexSnapshot:
+    def _read(self, manifest: IndexManifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
         previous_readers = (
             {reader.segment.id: reader for reader in previous.segment_readers} if previous else {}
@@ -104,13 +98,13 @@ class Store:
             segment = reader.segment if reader else None
             if segment is None or not segment.is_untouched():
                 name = make_file_name(id)
-                stamp = manifest.verify_file(folder, name)
-                segment = Segment.load(folder, id, stamp, manifest.files[name])
+                stamp = manifest.verify_file(self.folder, name)
+                segment = Segment.load(self.folder, id, stamp, manifest.files[name])
             readers.append(SegmentReader.of(segment, dead_documents))
         state = make_state(manifest.state)
         if sum(reader.size for reader in readers) != state.chunks:
             raise IndexDamaged.with_reason("the state does not match the segments")
-        return IndexSnapshot(number, state, tuple(readers))
+        return IndexSnapshot(number, state, tuple(readers), self.folder)
 
 
 def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:

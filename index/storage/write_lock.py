@@ -22,33 +22,31 @@ T = TypeVar("T")
 
 
 class IndexWriteLock:
-    """The lock under which an index is written, at the first writable location.
+    """The lock under which an index is written, at the first writable location."""
 
-    `has_index` returns True if there is an index to search while another process writes.
-    """
-
-    def __init__(self, index_location: IndexLocation, has_index: Callable[[], bool]) -> None:
+    def __init__(self, index_location: IndexLocation) -> None:
         self._index_location = index_location
-        self._has_index = has_index
         self._lock = threading.RLock()
 
     def run(
         self,
         work: Callable[[IndexFolder | None], T],
+        has_index: Callable[[], bool],
         progress: Progress | None = None,
         *,
         can_move: bool = True,
     ) -> T:
         """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if no location can be written.
 
-        If one location cannot be written, the work is repeated at the next one. If `can_move` is False,
-        BaseMoved is raised instead.
+        `has_index` returns True if there is an index to search while another process writes. If one location
+        cannot be written, the work is repeated at the next one. If `can_move` is False, BaseMoved is raised
+        instead.
         """
-        with self._hold_thread_lock(progress):
+        with self._hold_thread_lock(has_index, progress):
             while True:
                 location = self._index_location.resolve()
                 try:
-                    with self._hold_process_lock(location, progress):
+                    with _hold_process_lock(location, has_index, progress):
                         return work(location)
                 except IndexUnwritable as error:
                     if location is None:
@@ -68,26 +66,30 @@ class IndexWriteLock:
             yield
 
     @contextmanager
-    def _hold_thread_lock(self, progress: Progress | None) -> Iterator[None]:
+    def _hold_thread_lock(self, has_index: Callable[[], bool], progress: Progress | None) -> Iterator[None]:
         if not self._lock.acquire(blocking=False):
             _report_waiting(progress)
-            if not self._lock.acquire(timeout=self._timeout()):
+            if not self._lock.acquire(timeout=_choose_timeout(has_index)):
                 raise IndexBusy("the search index is still being updated", fix="Try again in a moment.")
         try:
             yield
         finally:
             self._lock.release()
 
-    @contextmanager
-    def _hold_process_lock(self, location: IndexFolder | None, progress: Progress | None) -> Iterator[None]:
-        if location is None:
-            yield
-            return
-        with hold_lock(location.lock, self._timeout(), lambda: _report_waiting(progress)):
-            yield
 
-    def _timeout(self) -> float:
-        return WRITE_TIMEOUT_S if self._has_index() else FIRST_BUILD_TIMEOUT_S
+@contextmanager
+def _hold_process_lock(
+    location: IndexFolder | None, has_index: Callable[[], bool], progress: Progress | None
+) -> Iterator[None]:
+    if location is None:
+        yield
+        return
+    with hold_lock(location.lock, _choose_timeout(has_index), lambda: _report_waiting(progress)):
+        yield
+
+
+def _choose_timeout(has_index: Callable[[], bool]) -> float:
+    return WRITE_TIMEOUT_S if has_index() else FIRST_BUILD_TIMEOUT_S
 
 
 def _report_waiting(progress: Progress | None) -> None:

@@ -1,8 +1,8 @@
 """The engine: one writer at a time, any number of readers, each at one generation.
 
-A writer holds the lock of the index's location. A change adds a small segment and marks replaced documents as
-dead; a rebuild writes a new folder next to the old one. Both become visible in one step, by replacing the
-manifest or the pointer to the folder, and open readers stay valid.
+A change adds a small segment and marks replaced documents as dead; a rebuild builds a full index next to the
+old one. Both become visible in one step, and open readers stay valid. Where the index is stored is the
+concern of its storage (`index.segments.index_storage`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,14 +29,10 @@ from index.port import (
 )
 from index.ranking.cache import ArrayCache
 from index.ranking.segment_groups import Statistics
-from index.segments.generation import IndexSnapshot, SegmentReader, count_values
+from index.segments.generation import IndexSnapshot, SegmentReader, SegmentsAndState, count_values
 from index.segments.segment import DATE
-from index.segments.store import Store
-from index.status import IndexStatus, find_index_leftovers, read_status
-from index.storage.files import remove_entries
-from index.storage.location import SCHEMA_VERSION, IndexFolder, IndexLocation
+from index.storage.location import SCHEMA_VERSION
 from index.storage.manifest import IndexDamaged
-from index.storage.write_lock import IndexWriteLock
 from index.whoosh_engine.collector import SectionCollector
 from index.whoosh_engine.flat_index import CodecReader, FlatIndex
 from index.whoosh_engine.section_query import SectionQuery
@@ -45,25 +40,20 @@ from index.whoosh_engine.section_query import SectionQuery
 if TYPE_CHECKING:
     from whoosh.searching import Searcher as WhooshSearcher
 
-    from index.building.build import SegmentsAndState
+    from index.segments.index_storage import IndexStorage, IndexWriter
+    from index.storage.status import IndexStatus
 
 
 @dataclass(frozen=True, eq=False)
 class Searcher:
-    """A searcher of one generation of a store: Whoosh's searcher, with the statistics for exact scores.
+    """A searcher of one generation of an index: Whoosh's searcher, with the statistics for exact scores.
 
     `cache` outlives the searcher. Safe to use from threads.
     """
 
-    store: Store
     generation: IndexSnapshot
     cache: ArrayCache
     _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False)
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the index; None if it is in memory."""
-        return self.store.folder
 
     @property
     def state(self) -> State:
@@ -149,7 +139,7 @@ class Searcher:
 
 
 class WhooshEngine:
-    """The engine of the index at a location. Safe to use from several threads.
+    """The engine of the index in a storage. Safe to use from several threads.
 
     `read` returns the Markdown of a section. `processes` is the number of processes of a full build; None
     derives it from the number of documents.
@@ -157,29 +147,26 @@ class WhooshEngine:
 
     def __init__(
         self,
-        index_location: IndexLocation,
+        storage: IndexStorage,
         read: Callable[[SectionRecord], bytes],
         *,
-        durable: bool = True,
         processes: int | None = None,
     ) -> None:
-        self._index_location = index_location
+        self._storage = storage
         self._read_text = read
-        self._durable = durable
         self._processes = processes
         self._cache = ArrayCache()
-        self._write_lock = IndexWriteLock(index_location, lambda: self.serving_state() is not None)
         self._searcher: Searcher | None = None
         self._searcher_lock = threading.Lock()
 
     def state(self) -> State | None:
         """Read the state that the last writer of any process has committed. Raises IndexDamaged."""
-        searcher = self._read_searcher(self._index_location.resolve())
+        searcher = self._open_current(self._storage.read)
         return searcher.state if searcher else None
 
     def peek_state(self) -> State | None:
         """Read the state at the current location, without choosing another one. Raises IndexDamaged."""
-        searcher = self._read_searcher(self._index_location.peek())
+        searcher = self._open_current(self._storage.peek)
         return searcher.state if searcher else None
 
     def serving_state(self) -> State | None:
@@ -192,7 +179,7 @@ class WhooshEngine:
         searcher = self._searcher
         if searcher is None or not searcher.generation.is_untouched():
             try:
-                searcher = self._read_searcher(self._index_location.peek())
+                searcher = self._open_current(self._storage.peek)
             except IndexDamaged:
                 return None
         return searcher.generation if searcher else None
@@ -206,9 +193,8 @@ class WhooshEngine:
     ) -> State:
         """Apply a change, as `index.port.Engine` defines. The documents are read under the write lock."""
 
-        def apply_under_lock(location: IndexFolder | None) -> State:
-            searcher = self._read_searcher(location)
-            _remove_leftovers(location, searcher.folder if searcher else None)
+        def apply_to_current(writer: IndexWriter) -> State:
+            searcher = self._open_current(writer.read)
             state = searcher.state if searcher else None
             if state is not None and state.commit == commit != base:
                 return state
@@ -217,13 +203,12 @@ class WhooshEngine:
             from index.building.build import apply_change, begin_index
 
             if searcher is None:
-                return self._build_new(location, lambda _: begin_index(commit, upserts))
+                return self._serve(writer.commit(None, begin_index(commit, upserts)))
             generation = searcher.generation
-            return self._commit(
-                searcher.store, generation, apply_change(generation, commit, upserts, deletes)
-            )
+            change = apply_change(generation, commit, upserts, deletes)
+            return self._serve(writer.commit(generation, change))
 
-        return self._write_lock.run(apply_under_lock, can_move=False)
+        return self._storage.write(apply_to_current, self._has_index, can_move=False)
 
     def rebuild(
         self,
@@ -237,25 +222,20 @@ class WhooshEngine:
         Raises IndexBusy, IndexUnwritable, and the errors of `source`.
         """
 
-        def build_segments(folder: Path | None) -> SegmentsAndState:
+        def build_segments(folder: Path | None, durable: bool) -> SegmentsAndState:
             from index.building.build import build_index
 
-            return build_index(source, folder, self._processes, progress, durable=self._durable)
+            return build_index(source, folder, self._processes, progress, durable=durable)
 
-        def rebuild_unless_current(location: IndexFolder | None) -> State:
-            _remove_leftovers(location, location.current() if location else None)
-            if unless is not None:
-                with suppress(IndexDamaged):
-                    searcher = self._read_searcher(location)
-                    if searcher is not None and unless(searcher.state):
-                        return searcher.state
-            return self._build_new(location, build_segments)
+        def replace_current(writer: IndexWriter) -> State:
+            opened = self._searcher.generation if self._searcher else None
+            return self._serve(writer.replace(build_segments, opened, unless))
 
-        return self._write_lock.run(rebuild_unless_current, progress)
+        return self._storage.write(replace_current, self._has_index, progress)
 
     def adopt(self, segment_readers: Sequence[SegmentReader], state: State) -> None:
         """Use segments that the caller has opened as an index in memory. Nothing is written."""
-        self._commit(Store(None), None, (segment_readers, state))
+        self._serve(IndexSnapshot(0, state, tuple(segment_readers)))
 
     def search(
         self,
@@ -285,94 +265,54 @@ class WhooshEngine:
 
     def sweep(self) -> int:
         """Remove the files of crashed writers; return the number of files and folders. Raises IndexBusy."""
-        return self._write_lock.run(
-            lambda location: remove_entries(find_index_leftovers(location)) if location else 0
-        )
+        return self._storage.sweep(self._has_index)
 
     def status(self, tip: str | None) -> IndexStatus:
         """Return the status of the index, without building, repairing or updating the index."""
-        location = self._index_location.peek()
-        folder = location.current() if location else None
-        generation: IndexSnapshot | None = None
-        if folder is not None:
-            with suppress(IndexDamaged):
-                generation = Store(folder).read()
-        elif location is None and self._searcher is not None:
-            generation = self._searcher.generation
-        state = generation.state if generation else None
-        return read_status(location, tip, state, len(generation.segment_readers) if generation else 0)
+        return self._storage.status(tip, self._searcher.generation if self._searcher else None)
 
     def close(self) -> None:
         """Close the open index. An index in memory is lost."""
-        with self._write_lock.block_writes():
-            self._searcher = None
-            self._index_location.reset()
+        self._storage.close()
+        self._searcher = None
+
+    def _has_index(self) -> bool:
+        return self.serving_state() is not None
 
     def _get_searcher(self) -> Searcher | None:
         """Return the searcher of the open index, else of the committed index; None if there is none."""
-        return self._searcher or self._read_searcher(self._index_location.resolve())
+        return self._searcher or self._open_current(self._storage.read)
 
-    def _read_searcher(self, location: IndexFolder | None) -> Searcher | None:
-        """Read the index in a location or in memory, and make it the open one. Raises IndexDamaged.
+    def _open_current(self, read: Callable[[IndexSnapshot | None], IndexSnapshot | None]) -> Searcher | None:
+        """Read the current index, and make it the open one. Raises IndexDamaged.
 
         If another thread has opened another generation meanwhile, the index is read again. A caller therefore
         never gets an older generation after a newer one.
         """
         while True:
             previous = self._searcher
-            searcher = self._open_current(location, previous)
+            generation = read(previous.generation if previous else None)
+            if generation is None:
+                searcher = None
+            elif previous is not None and generation is previous.generation:
+                searcher = previous
+            else:
+                searcher = Searcher(generation, self._cache)
             with self._searcher_lock:
                 if self._searcher is previous:
                     self._searcher = searcher
                     return searcher
 
-    def _open_current(self, location: IndexFolder | None, searcher: Searcher | None) -> Searcher | None:
-        """Read the index in a location or in memory, and reuse `searcher` if it is still current."""
-        folder = location.current() if location else None
-        if searcher is not None and searcher.store.folder != folder:
-            searcher = None
-        if folder is None and (searcher is None or location is not None):
-            return None
-        store = searcher.store if searcher else Store(folder, self._durable)
-        generation = store.read(searcher.generation if searcher else None)
-        if searcher is None or generation.number != searcher.generation.number:
-            searcher = Searcher(store, generation, self._cache)
-        return searcher
+    def _serve(self, generation: IndexSnapshot) -> State:
+        """Make a committed generation the open one, and return its state.
 
-    def _build_new(
-        self, location: IndexFolder | None, build_segments: Callable[[Path | None], SegmentsAndState]
-    ) -> State:
-        """Build an index next to the current one, and make it the current one."""
-        folder = location.prepare() if location else None
-        try:
-            return self._commit(Store(folder, self._durable), None, build_segments(folder), location)
-        except BaseException:
-            if location and folder:
-                location.discard(folder)
-            raise
-
-    def _commit(
-        self,
-        store: Store,
-        previous: IndexSnapshot | None,
-        change: SegmentsAndState,
-        location: IndexFolder | None = None,
-    ) -> State:
-        """Commit a change; with a location, make the store's folder the current index there."""
-        segment_readers, state = change
-        generation = store.commit(previous, segment_readers, state)
-        if location and store.folder:
-            location.swap(store.folder)
+        Another thread may have opened a later one, which stays open.
+        """
         with self._searcher_lock:
-            self._searcher = Searcher(store, generation, self._cache)
-        return state
-
-
-def _remove_leftovers(location: IndexFolder | None, keep: Path | None) -> None:
-    """Remove the files of earlier writers except the current index; only the writer may call this."""
-    if location is not None:
-        with suppress(OSError):
-            location.sweep(keep=keep)
+            opened = self._searcher.generation if self._searcher else None
+            if generation is not opened and (opened is None or not opened.is_later_than(generation)):
+                self._searcher = Searcher(generation, self._cache)
+        return generation.state
 
 
 def _make_base_error(state: State | None) -> BaseMoved:

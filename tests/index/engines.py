@@ -9,6 +9,7 @@ from pathlib import Path
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Engine, Query, Results, State
 from index.query import parse_query
+from index.segments.file_storage import FileStorage
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
 from tests.index.reference import ReferenceEngine
@@ -17,12 +18,12 @@ ReadSection = Callable[[SectionRecord], bytes]
 
 ENGINES: dict[str, Callable[[Path, ReadSection], Engine]] = {
     "reference": lambda folder, read: ReferenceEngine(),
-    "whoosh": lambda folder, read: WhooshEngine(_make_location(folder), read, durable=False),
+    "whoosh": lambda folder, read: WhooshEngine(_make_file_storage(folder), read),
 }
 
 
-def _make_location(folder: Path) -> IndexLocation:
-    return IndexLocation(lambda: "index", lambda name: [folder / name])
+def _make_file_storage(folder: Path) -> FileStorage:
+    return FileStorage(IndexLocation(lambda: "index", lambda name: [folder / name]), durable=False)
 
 
 @dataclass(frozen=True)

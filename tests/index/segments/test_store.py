@@ -93,17 +93,6 @@ def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
     assert list_paths(first_snapshot) == ["a.md", "b.md"]
 
 
-def test_index_in_memory_is_readable_by_its_own_store_only() -> None:
-    store = Store(None)
-    with pytest.raises(IndexDamaged):
-        store.read()
-    snapshot = commit_segments(store, None, [make_segment_reader("a.md")])
-    assert store.read() is snapshot
-    assert commit_segments(store, snapshot, []).number == snapshot.number + 1
-    with pytest.raises(IndexDamaged):
-        Store(None).read()
-
-
 def test_folder_without_a_commit_raises_index_damaged(folder: Path) -> None:
     with pytest.raises(IndexDamaged):
         Store(folder).read()

@@ -99,7 +99,7 @@ def test_index_deleted_after_update_is_rebuilt(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     index.update_to_tip()
-    location = get_engine(index)._index_location.peek()
+    location = index._live._index_location.peek()
 
     def action() -> None:
         """Delete the index folder, and call the engine, which detects it."""

@@ -18,7 +18,6 @@ from index.documents import IndexedDocument, SectionRecord
 from index.port import Query, State
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot
-from index.segments.store import Store
 from index.whoosh_engine.codec import FlatDocumentReader, FlatTermsReader, make_schema
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
@@ -54,7 +53,7 @@ def make_section_reader(documents: Mapping[str, IndexedDocument]) -> Callable[[S
 def test_whoosh_matchers_select_the_same_sections(seed: int) -> None:
     rng = Random(seed)
     index_snapshot, documents = make_index(rng)
-    searcher = Searcher(Store(None), index_snapshot, ArrayCache())
+    searcher = Searcher(index_snapshot, ArrayCache())
     read = make_section_reader(documents)
     has_hits = False
     with FlatIndex(index_snapshot).searcher(weighting=scoring.BM25F()) as whoosh:
@@ -90,7 +89,7 @@ def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pyt
     read = make_section_reader(documents)
 
     def search() -> list[tuple[str, float]]:
-        searcher = Searcher(Store(None), index_snapshot, ArrayCache())
+        searcher = Searcher(index_snapshot, ArrayCache())
         hits = searcher.search(Query({"alpha": 1}), read).hits
         return [(hit.record.path, hit.score) for hit in hits]
 

@@ -20,7 +20,6 @@ from index.query import parse_query
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.segment import PostingLists, Segment, TableBuilder
-from index.segments.store import Store
 from index.whoosh_engine import condition_nodes
 from index.whoosh_engine.condition_nodes import ConditionEvaluator, ConditionTranslator, Deadline
 from index.whoosh_engine.engine import Searcher
@@ -41,7 +40,7 @@ DocumentsByPath = Mapping[str, IndexedDocument]
 
 def make_searcher(index: GrowingIndex) -> Searcher:
     state = State("c", len(index.documents), sum(reader.size for reader in index.segment_readers), 0, "now")
-    return Searcher(Store(None), IndexSnapshot(0, state, index.segment_readers), ArrayCache())
+    return Searcher(IndexSnapshot(0, state, index.segment_readers), ArrayCache())
 
 
 def make_section_reader(documents: DocumentsByPath) -> Callable[[SectionRecord], bytes]:
