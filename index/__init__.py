@@ -17,6 +17,7 @@ passages.py     passages of `get_doc`: a chunk with its neighbours, and its text
 phrases.py      exact phrases: consecutive words in the text or the heading of a section
 pool.py         a process pool, with a fallback in this process
 port.py         the interface of a search engine, and the values that pass through it
+postgres/       the storage of indexes in PostgreSQL, which several nodes share
 query.py        the query grammar: the text of a query is parsed to a `Query` for an engine
 ranking/        the ranking: the best sections for a query, with exact scores
 search.py       search at the tip of the branch, after an update of the index, or at another commit

@@ -42,6 +42,15 @@ class BaseMoved(WorkspaceError):
 
     code: ClassVar[str] = "BASE_MOVED"
 
+    @classmethod
+    def to(cls, commit: str | None) -> BaseMoved:
+        """Return the error for an index at another commit."""
+        return cls(
+            "the index is not at the base of the change",
+            fix="Compute the change from the index's own commit.",
+            commit=commit,
+        )
+
 
 class NotIndexed(WorkspaceError):
     """There is no index yet."""
@@ -53,6 +62,12 @@ class GenerationGone(WorkspaceError):
     """The requested page of results belongs to another generation than the current one."""
 
     code: ClassVar[str] = "GENERATION_GONE"
+
+
+class EngineUnavailable(WorkspaceError):
+    """The database in which the index is stored cannot be used now. The message names no host and no user."""
+
+    code: ClassVar[str] = "ENGINE_UNAVAILABLE"
 
 
 class QueryTooBroad(WorkspaceError):

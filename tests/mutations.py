@@ -41,6 +41,20 @@ _LIST_PAGE_TESTS = ("tests/docyard/web/proposals/test_list_page.py",)
 
 MUTATIONS = (
     Mutation(
+        "of two nodes that change an index in PostgreSQL at once, one wins",
+        "index/postgres/heads.py",
+        " AND generation = %(expected)s",
+        "",
+        ("tests/index/postgres/test_storage.py",),
+    ),
+    Mutation(
+        "a head in PostgreSQL is visible only with its segments",
+        "index/postgres/storage.py",
+        "        with connection.transaction():\n            for segment",
+        "        with suppress(ValueError):\n            for segment",
+        ("tests/index/postgres/test_storage.py",),
+    ),
+    Mutation(
         "the page of proposals computes merges for a limited time",
         "docyard/web/proposals/list.py",
         "page.items, proposals, max_merge_s=_MAX_MERGE_S)",

@@ -36,24 +36,32 @@ def find_installed_binaries() -> Path | None:
 
 
 class PostgresServer:
-    """A running server. `create_database` returns the URL of a new, empty database."""
+    """A running server. `create_database` returns the URL of a new, empty database.
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
-        self._binaries = binaries
+    With a primary server, it is a replica, which copies the primary and then follows it.
+    """
+
+    def __init__(self, binaries: Path, folder: Path, primary: PostgresServer | None = None) -> None:
+        self.binaries = binaries
         self._data_folder = folder / "data"
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self._run("initdb", "-D", str(self._data_folder), "-U", "docyard", "-A", "trust", "-N", "-E", "UTF8")
+        data = ("-D", str(self._data_folder))
+        if primary is None:
+            self._run("initdb", *data, "-U", "docyard", "-A", "trust", "-N", "-E", "UTF8")
+        else:
+            url = primary.build_url("postgres")
+            self._run("pg_basebackup", *data, "--write-recovery-conf", "--checkpoint=fast", "--dbname", url)
         self.start()
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
         options = ("-k", "", "-c", "fsync=off", "-c", "listen_addresses=127.0.0.1")
         self._process = subprocess.Popen(
-            [self._binaries / "postgres", "-D", self._data_folder, "-p", str(self.port), *options],
+            [self.binaries / "postgres", "-D", self._data_folder, "-p", str(self.port), *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
@@ -77,24 +85,25 @@ class PostgresServer:
         import psycopg
 
         name = f"test_{next(self._numbers)}"
-        with psycopg.connect(self._build_url("postgres"), autocommit=True) as connection:
+        with psycopg.connect(self.build_url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
-        return self._build_url(name)
+        return self.build_url(name)
 
-    def _build_url(self, name: str) -> str:
+    def build_url(self, name: str) -> str:
+        """Return the URL of a database of this server."""
         return f"postgresql://docyard@127.0.0.1:{self.port}/{name}"
 
     def _answers(self) -> bool:
         import psycopg
 
         try:
-            psycopg.connect(self._build_url("postgres"), connect_timeout=1).close()
+            psycopg.connect(self.build_url("postgres"), connect_timeout=1).close()
         except psycopg.OperationalError:
             return False
         return True
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [self._binaries / program, *arguments]
+        command = [self.binaries / program, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, cwd="/", **_build_user_options())
         assert done.returncode == 0, done.stderr
 
@@ -104,12 +113,14 @@ def _build_user_options() -> dict[str, int]:
 
 
 @contextmanager
-def run_postgres(binaries: Path | None = None) -> Iterator[PostgresServer]:
+def run_postgres(
+    binaries: Path | None = None, primary: PostgresServer | None = None
+) -> Iterator[PostgresServer]:
     """Run a server until the end of the block; its data are deleted then."""
     folder = Path(tempfile.mkdtemp(prefix="docyard-postgres-"))
     if os.geteuid() == 0:
         os.chown(folder, _UNPRIVILEGED_ID, _UNPRIVILEGED_ID)
-    server = PostgresServer(binaries or find_wheel_binaries(), folder)
+    server = PostgresServer(binaries or find_wheel_binaries(), folder, primary)
     try:
         yield server
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.segments.generation import IndexSnapshot, SegmentsAndState
@@ -58,7 +59,7 @@ class FileStorage:
 
     def status(self, tip: str | None, opened: IndexSnapshot | None) -> IndexStatus:
         location = self._index_location.peek()
-        snapshot = opened if opened is not None and location is None and opened.folder is None else None
+        snapshot = opened if opened is not None and location is None and opened.origin is None else None
         if location is not None:
             # Nothing is reused, so that all checksums are verified.
             with suppress(IndexDamaged):
@@ -78,9 +79,7 @@ class FileWriter:
         self._location = location
         self._durable = durable
         if location is not None:
-            # Only the writer may remove the files of earlier writers.
-            with suppress(OSError):
-                location.sweep(keep=location.current())
+            location.sweep_before_write()
 
     def read(self, previous: IndexSnapshot | None) -> IndexSnapshot | None:
         return read_current(self._location, previous)
@@ -89,9 +88,9 @@ class FileWriter:
         if base is None:
             return self._build(lambda folder, durable: change)
         readers, state = change
-        if base.folder is None:
+        if not isinstance(base.origin, Path):
             return IndexSnapshot(base.number + 1, state, tuple(readers))
-        return Store(base.folder, self._durable).commit(base, readers, state)
+        return Store(base.origin, self._durable).commit(base, readers, state)
 
     def replace(
         self, build: BuildSegments, base: IndexSnapshot | None, unless: Callable[[State], bool] | None
@@ -121,6 +120,6 @@ class FileWriter:
 def read_current(location: IndexFolder | None, previous: IndexSnapshot | None) -> IndexSnapshot | None:
     """Return the current generation at a location, or in memory without one. Raises IndexDamaged."""
     if location is None:
-        return previous if previous is not None and previous.folder is None else None
+        return previous if previous is not None and previous.origin is None else None
     folder = location.current()
     return Store(folder).read(previous) if folder is not None else None

@@ -93,21 +93,22 @@ class SegmentReader:
 class IndexSnapshot:
     """One generation of an index, with one reader for each segment. It stays readable after later writes.
 
-    `folder` has the files of the segments; it is None in memory.
+    `origin` identifies the sequence of generations that `number` counts: the folder of the index's files, or
+    the namespace of a database. It is None in memory.
     """
 
     number: int
     state: State
     segment_readers: tuple[SegmentReader, ...]
-    folder: Path | None = None
+    origin: Path | str | None = None
 
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified."""
         return all(reader.segment.is_untouched() for reader in self.segment_readers)
 
     def is_later_than(self, other: IndexSnapshot) -> bool:
-        """Return True if another snapshot of the same folder was committed before this one."""
-        return self.folder is not None and self.folder == other.folder and self.number > other.number
+        """Return True if another snapshot of the same origin was committed before this one."""
+        return self.origin is not None and self.origin == other.origin and self.number > other.number
 
 
 SegmentsAndState = tuple[Sequence[SegmentReader], State]

@@ -1,6 +1,6 @@
 """The interface of the storage of an index: the place of its generations, which the engine reads and writes.
 
-`FileStorage` keeps an index in files. The engine itself knows no files.
+`FileStorage` keeps an index in files, and `index.postgres.storage` in a database. The engine knows neither.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Store:
 
         Segments that `previous` also has are not opened or verified again.
         """
-        if previous and previous.folder != self.folder:
+        if previous and previous.origin != self.folder:
             previous = None
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous

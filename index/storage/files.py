@@ -45,9 +45,14 @@ def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
     `durable` forces the content and the folder's entries to the disk. Otherwise, a file that a power loss
     truncates is detected by its checksum and rebuilt.
     """
+    write_parts_atomically(file, (data,), durable)
+
+
+def write_parts_atomically(file: Path, parts: Iterable[bytes], durable: bool = False) -> None:
+    """Replace a file's content in one step, like `write_atomically`; an error of `parts` changes nothing."""
     draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT_SUFFIX}")
     try:
-        write_file(draft, data, durable)
+        write_file(draft, parts, durable)
         os.replace(draft, file)
         if durable:
             _sync_folder(file.parent)
@@ -56,10 +61,10 @@ def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
             draft.unlink()
 
 
-def write_file(file: Path, data: bytes, durable: bool = False) -> None:
+def write_file(file: Path, parts: Iterable[bytes], durable: bool = False) -> None:
     """Write a file; `durable` forces its bytes to the disk."""
     with file.open("wb") as stream:
-        stream.write(data)
+        stream.writelines(parts)
         if durable:
             stream.flush()
             os.fsync(stream.fileno())

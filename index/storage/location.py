@@ -137,6 +137,11 @@ class IndexFolder:
         """Remove the leftovers; return their number. The caller holds the lock. Open files stay readable."""
         return remove_entries(self.list_leftovers(keep))
 
+    def sweep_before_write(self) -> None:
+        """Remove the leftovers as far as the system permits, except the current index, before a write."""
+        with suppress(OSError):
+            self.sweep(keep=self.current())
+
 
 def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) -> IndexFolder | None:
     """Return the first usable folder, created if needed; None if the index must stay in memory."""

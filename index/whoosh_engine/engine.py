@@ -20,6 +20,7 @@ from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import (
     BaseMoved,
     DocumentSource,
+    EngineUnavailable,
     GenerationGone,
     NotIndexed,
     Progress,
@@ -180,7 +181,7 @@ class WhooshEngine:
         if searcher is None or not searcher.generation.is_untouched():
             try:
                 searcher = self._open_current(self._storage.peek)
-            except IndexDamaged:
+            except (IndexDamaged, EngineUnavailable):
                 return None
         return searcher.generation if searcher else None
 
@@ -199,7 +200,7 @@ class WhooshEngine:
             if state is not None and state.commit == commit != base:
                 return state
             if (state.commit if state else None) != base:
-                raise _make_base_error(state)
+                raise BaseMoved.to(state.commit if state else None)
             from index.building.build import apply_change, begin_index
 
             if searcher is None:
@@ -313,11 +314,3 @@ class WhooshEngine:
             if generation is not opened and (opened is None or not opened.is_later_than(generation)):
                 self._searcher = Searcher(generation, self._cache)
         return generation.state
-
-
-def _make_base_error(state: State | None) -> BaseMoved:
-    return BaseMoved(
-        "the index is not at the base of the change",
-        fix="Compute the change from the index's own commit.",
-        commit=state.commit if state else None,
-    )

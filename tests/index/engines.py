@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Engine, Query, Results, State
+from index.postgres.database import Database
+from index.postgres.storage import PostgresStorage
 from index.query import parse_query
 from index.segments.file_storage import FileStorage
 from index.storage.location import IndexLocation
@@ -16,14 +19,20 @@ from tests.index.reference import ReferenceEngine
 
 ReadSection = Callable[[SectionRecord], bytes]
 
-ENGINES: dict[str, Callable[[Path, ReadSection], Engine]] = {
-    "reference": lambda folder, read: ReferenceEngine(),
-    "whoosh": lambda folder, read: WhooshEngine(_make_file_storage(folder), read),
+ENGINES: dict[str, Callable[[Path, ReadSection, str], Engine]] = {
+    "reference": lambda folder, read, url: ReferenceEngine(),
+    "whoosh": lambda folder, read, url: WhooshEngine(FileStorage(make_location(folder), durable=False), read),
+    "postgres": lambda folder, read, url: WhooshEngine(open_postgres_storage(folder, url), read),
 }
 
 
-def _make_file_storage(folder: Path) -> FileStorage:
-    return FileStorage(IndexLocation(lambda: "index", lambda name: [folder / name]), durable=False)
+def make_location(folder: Path) -> IndexLocation:
+    return IndexLocation(lambda: "index", lambda name: [folder / name])
+
+
+def open_postgres_storage(folder: Path, url: str, **options: Any) -> PostgresStorage:
+    """Return the storage of one node, which has its segments in a folder."""
+    return PostgresStorage(Database(url), lambda: "docs main", make_location(folder), **options)
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,13 @@ class Commit:
 class History:
     """Successive commits `c1`, `c2` and so on, and the engine that indexes them.
 
-    `documents` contains the documents of the last commit, `blobs` the bytes of the documents of all commits.
+    `database_url` is that of the engine `postgres`. `documents` contains the documents of the last commit,
+    `blobs` the bytes of the documents of all commits.
     """
 
     engine_name: str
     folder: Path
+    database_url: str = ""
     tip: str | None = None
     documents: dict[str, IndexedDocument | UnreadableDocument] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -58,7 +69,7 @@ class History:
 
     def open(self) -> Engine:
         """Open the engine as another process does."""
-        return ENGINES[self.engine_name](self.folder, self.read)
+        return ENGINES[self.engine_name](self.folder, self.read, self.database_url)
 
     def read(self, record: SectionRecord) -> bytes:
         return self.blobs[record.blob][record.body : record.end]

@@ -47,7 +47,7 @@ BOUNDARY_MODULES = {
     "alembic": ("docyard/database/",),
     "jwt": ("docyard/identity/",),
     "prometheus_client": ("docyard/telemetry/",),
-    "psycopg": ("docyard/database/",),
+    "psycopg": ("docyard/database/", "index/postgres/"),
     "pyarrow": ("docyard/records/",),
     "pydantic_settings": ("docyard/settings/",),
     "sqlalchemy": (

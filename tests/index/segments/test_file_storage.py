@@ -24,7 +24,7 @@ def test_index_without_a_location_is_in_memory_until_it_is_closed() -> None:
     second = engine.generation()
     assert first is not None
     assert second is not None
-    assert (first.folder, second.folder, second.number) == (None, None, first.number + 1)
+    assert (first.origin, second.origin, second.number) == (None, None, first.number + 1)
     engine.rebuild(Commit("c3", {"c.md": make_document("c.md", "retry")}))
     state = engine.state()
     assert state is not None

@@ -12,17 +12,28 @@ from index.documents import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse_query
 from index.ranking.results import MAX_VERIFIED_SECTIONS
+from tests.databases import installed_postgres, postgres  # noqa: F401
 from tests.index.documents import PATHS, make_document, make_random_document, make_random_query
-from tests.index.engines import ENGINES, Commit, History
+from tests.index.engines import Commit, History
 from tests.index.reference import make_entries
 
 BLOB = "ab" * 20
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[
+        "reference",
+        "whoosh",
+        pytest.param("postgres", marks=pytest.mark.process),
+        pytest.param("installed_postgres", marks=pytest.mark.slow),
+    ]
+)
 def history(request: pytest.FixtureRequest, tmp_path: Path) -> History:
+    """Return a history for each engine; PostgreSQL is the newest release, and the one of Debian."""
     tmp_path.chmod(0o700)
-    return History(request.param, tmp_path)
+    if request.param not in ("postgres", "installed_postgres"):
+        return History(request.param, tmp_path)
+    return History("postgres", tmp_path, request.getfixturevalue(request.param).create_database())
 
 
 def test_search_before_first_commit_raises_not_indexed(history: History) -> None:
