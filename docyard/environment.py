@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from docyard.forges.forge_repository import ForgeAccess
+    from index.postgres.options import EngineOptions
     from workspace.git.remotes.credentials import Access
 
 REPOSITORY = "DOCYARD_REPO"
@@ -40,6 +41,9 @@ EMBEDDING_URL = "DOCYARD_EMBEDDING_URL"
 EMBEDDING_DIMENSIONS = "DOCYARD_EMBEDDING_DIMENSIONS"
 EMBEDDING_TIMEOUT = "DOCYARD_EMBEDDING_TIMEOUT"
 EMBEDDING_KEY = "DOCYARD_EMBEDDING_KEY"
+
+ENGINE_URL = "DOCYARD_SERVER__ENGINE__URL"
+ENGINE_READ_URL = "DOCYARD_SERVER__ENGINE__READ_URL"
 
 PAGERS = ("DOCYARD_PAGER", "GIT_PAGER", "PAGER")
 """The variables of the pager of long output; the first that is set counts, and may be empty to use none."""
@@ -155,6 +159,13 @@ def read_forge_access() -> ForgeAccess:
 def read_embedding_key() -> str | None:
     """Return the key of the embedding provider; None if it is unset."""
     return os.environ.get(EMBEDDING_KEY, "").strip() or None
+
+
+def read_engine_options() -> EngineOptions:
+    """Return the storage of indexes that the variables name: a database, or files. Raises InvalidEngine."""
+    from index.postgres.options import create_engine_options
+
+    return create_engine_options(os.environ.get(ENGINE_URL) or None, os.environ.get(ENGINE_READ_URL) or None)
 
 
 def read_config_path() -> Path | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docyard import environment
+from index.postgres.options import FILE_ENGINE
 from index.vectors.options import NO_EMBEDDING
 from workspace.errors import WorkspaceError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
     from docyard.mcp_server.calls import CallObserver
     from index.artifacts.search_index import ArtifactSearchIndex
+    from index.postgres.options import EngineOptions
     from index.service import SearchIndex
     from index.storage.metadata import MetadataProblem
     from index.vectors.options import EmbeddingOptions
@@ -70,6 +72,7 @@ def build_repository_service(
     syncs: bool,
     max_text_tokens: int | None = None,
     embedding: EmbeddingOptions = NO_EMBEDDING,
+    engine: EngineOptions = FILE_ENGINE,
 ) -> Service:
     """Return the service of a branch of a repository; with `syncs`, it synchronises with a remote.
 
@@ -85,7 +88,7 @@ def build_repository_service(
     workspace.pull_request_opener = build_pull_request_opener(
         workspace, environment.read_forge_access, environment.read_remote_access
     )
-    index = SearchIndex(workspace, embedding=embedding)
+    index = SearchIndex(workspace, embedding=embedding, engine=engine)
     workspace.inbound_links = index
     dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, max_text_tokens)
     forge_checker = ForgeChecker(workspace, environment.read_forge_access)

@@ -5,6 +5,8 @@
     at the tip                                              ->  one ref lookup
     its folder cannot be written                            ->  use the user's cache, else memory
 
+Nodes that store the index in one database share it: the first one that reads a new tip indexes it.
+
 The engine decides which process writes (`index.port`); a process that may not write serves the existing index
 and reports it as stale. The engine is imported at the first search, because a server needs only metadata to
 list its tools.
@@ -12,14 +14,18 @@ list its tools.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from index.postgres.options import FILE_ENGINE, EngineOptions
 from index.storage.location import (
     SCHEMA_VERSION,
     IndexLocation,
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Progress, Query, Results, State
     from index.segments.generation import IndexSnapshot
+    from index.segments.index_storage import IndexStorage
     from index.snippets import SectionTexts
     from index.source import GitSource
     from index.storage.metadata import Metadata
@@ -46,6 +53,9 @@ if TYPE_CHECKING:
 
 _MAX_ATTEMPTS = 20
 """Attempts to update an index while other processes change the branch or the index."""
+
+_MAX_CLONE_LAG_S = 600.0
+"""Seconds for which a shared index is left at a commit that this clone does not have."""
 
 _MAX_RETRIED_DOCUMENTS = 16
 """The largest number of unreadable documents that one check tries to read again."""
@@ -61,9 +71,12 @@ class UpdateResult(NamedTuple):
 class LiveIndex:
     """The index of a workspace's served branch. Safe to use from several threads."""
 
-    def __init__(self, workspace: Workspace, folder: Path | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, folder: Path | None = None, engine_options: EngineOptions = FILE_ENGINE
+    ) -> None:
         """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
+        self._engine_options = engine_options
         self._candidate_folders: Callable[[str], Iterable[Path]] = lambda name: (
             [folder] if folder else self._list_folders(name)
         )
@@ -86,25 +99,46 @@ class LiveIndex:
         """The engine; its module is imported when first used."""
         with self._engine_lock:
             if self._engine is None:
-                from index.segments.file_storage import FileStorage
                 from index.whoosh_engine.engine import WhooshEngine
 
-                storage = FileStorage(self._index_location, self._workspace.durable)
-                self._engine = WhooshEngine(storage, self.texts.read)
+                self._engine = WhooshEngine(self._create_storage(), self.texts.read)
         return self._engine
+
+    def _create_storage(self) -> IndexStorage:
+        database, replica, _ = self._engine_options
+        if database is None:
+            from index.segments.file_storage import FileStorage
+
+            return FileStorage(self._index_location, self._workspace.durable)
+        from index.postgres.storage import PostgresStorage
+
+        return PostgresStorage(database, self._make_namespace_id, self._index_location, replica=replica)
+
+    def _make_namespace_id(self) -> str:
+        """Return the id of the served branch, which is the same on all nodes."""
+        git, repository = self._workspace.git, self._engine_options.repository
+        branch = self._workspace.branch or ("" if repository else f"detached {git.git_dir}")
+        if not repository:
+            # A login in the URL differs between nodes.
+            url = re.sub(r"//[^/@]*@", "//", git.config("remote.origin.url") or "")
+            repository = hashlib.sha256((url or str(git.common_dir)).encode()).hexdigest()[:32]
+        return f"{repository} {branch}"
 
     def update_to_tip(self, progress: Progress | None = None) -> UpdateResult:
         """Update the index to the tip of the branch, and return its state.
 
-        While another writer is active, the state is that of the last indexed commit. Raises IndexUnwritable,
-        and IndexBusy if there is no index yet.
+        While another writer is active, or the database of the index cannot be reached, the state is that of
+        the last indexed commit. Raises IndexUnwritable, and if there is no index yet IndexBusy and
+        EngineUnavailable.
         """
         state = self._engine.serving_state() if self._engine else None
         if state is not None and self._is_fresh(state):
             return UpdateResult(state)
+        from index.port import EngineUnavailable
+
         try:
             return UpdateResult(self._run_update(progress))
-        except IndexBusy:
+        except (IndexBusy, EngineUnavailable):
             state = self.engine.serving_state()
             if state is None:
                 raise
@@ -207,6 +241,11 @@ class LiveIndex:
                     return self._publish(state)
                 if self._workspace.tip() != target.commit:
                     continue  # another thread may have updated the index, which never goes back
+                if state is not None and self._is_ahead(state, target):
+                    raise IndexBusy(
+                        "the index is at a commit that follows the tip of this clone",
+                        fix="Fetch the repository, or try again after its next fetch.",
+                    )
                 if state is not None and (state.commit is None or self._workspace.has_commit(state.commit)):
                     state = self._advance(state, target, progress)
                 else:
@@ -221,6 +260,25 @@ class LiveIndex:
             if state.commit == target.commit:
                 return state
         raise IndexBusy("the branch changes faster than it can be indexed", fix="Try again in a moment.")
+
+    def _is_ahead(self, state: State, target: Snapshot) -> bool:
+        """Return True if another node has indexed a commit that this clone has not fetched or reached yet.
+
+        Else two nodes would set a shared index back and forth. Commits that a clone does not get for a while
+        were removed from the branch.
+        """
+        if self._engine_options.database is None or state.commit is None or target.commit is None:
+            return False
+        age = datetime.now(UTC) - datetime.fromisoformat(state.indexed_at)
+        if age.total_seconds() > _MAX_CLONE_LAG_S:
+            return False
+        if not self._workspace.has_commit(state.commit):
+            return True
+        git = self._workspace.git
+        # The usual case is decided first: the other comparison may read the whole history.
+        return not git.is_descendant(target.commit, state.commit) and git.is_descendant(
+            state.commit, target.commit
+        )
 
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
         from index.source import diff_snapshots, read_documents

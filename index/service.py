@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from index.postgres.options import FILE_ENGINE, EngineOptions
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions, FixedVectors
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
@@ -123,11 +124,13 @@ class SearchIndex:
         *,
         location: Path | None = None,
         embedding: EmbeddingOptions = NO_EMBEDDING,
+        engine: EngineOptions = FILE_ENGINE,
     ) -> None:
         """Open nothing yet. `location` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
         self._location = location
         self._embedding = embedding
+        self._engine_options = engine
 
     @property
     def workspace(self) -> Workspace:
@@ -138,7 +141,7 @@ class SearchIndex:
     def _live(self) -> LiveIndex:
         from index.live import LiveIndex
 
-        return LiveIndex(self._workspace, self._location)
+        return LiveIndex(self._workspace, self._location, self._engine_options)
 
     @cached_property
     def _vectors(self) -> VectorIndex | None:
@@ -186,7 +189,7 @@ class SearchIndex:
 
         Raises VectorSearchUnavailable, EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue,
         InvalidCursor, StaleCursor, and the errors of `Workspace.at`. If there is no usable index,
-        raises IndexBusy, IndexUnwritable or IndexDamaged.
+        raises IndexBusy, IndexUnwritable, IndexDamaged or EngineUnavailable.
         """
         from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import QueryFields

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docyard import environment
 from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.doctor.finding import format_list
@@ -53,7 +54,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     from index.service import SearchIndex
 
     workspace = open_workspace(repo, branch)
-    index_status = SearchIndex(workspace).status()
+    index_status = SearchIndex(workspace, engine=environment.read_engine_options()).status()
     state = index_status.state
     data: dict[str, object] = {
         "state": _format_state(index_status),
@@ -63,6 +64,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "chunks": state.chunks if state else 0,
         "indexed_at": state.indexed_at if state else None,
         "schema": index_status.schema,
+        "engine": index_status.engine,
         "segments": index_status.segments,
         "bytes": index_status.size,
         "unreadable": sorted(state.unreadable) if state else [],
@@ -93,7 +95,7 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """
     from index.service import SearchIndex
 
-    index = SearchIndex(open_workspace(repo, branch))
+    index = SearchIndex(open_workspace(repo, branch), engine=environment.read_engine_options())
     start_time = time.monotonic()
     try:
         with console.show_progress("Indexing") as progress:
@@ -145,7 +147,8 @@ def embed(repo: Path | None, branch: str | None, as_json: bool) -> int:
     embedding = options.read_embedding_options()
     if embedding.provider is None:
         raise click.UsageError("name the provider of vectors with --embedding-provider")
-    index = SearchIndex(open_workspace(repo, branch), embedding=embedding)
+    engine = environment.read_engine_options()
+    index = SearchIndex(open_workspace(repo, branch), embedding=embedding, engine=engine)
     start_time = time.monotonic()
     try:
         with console.show_progress("Embedding") as progress:

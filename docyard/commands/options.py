@@ -261,7 +261,11 @@ def open_index(
     if artifact is None:
         if key is not None:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
-        return SearchIndex(open_workspace(repo, branch), embedding=read_embedding_options(provider=provider))
+        return SearchIndex(
+            open_workspace(repo, branch),
+            embedding=read_embedding_options(provider=provider),
+            engine=environment.read_engine_options(),
+        )
     context = click.get_current_context()
     for name, flag in (("repo", "-C"), ("branch", "--branch")):
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

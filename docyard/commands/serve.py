@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from docyard.http.settings import HttpSettings
     from docyard.service import Service
     from docyard.settings.file import ServerSettings
+    from index.postgres.options import EngineOptions
     from index.vectors.options import EmbeddingOptions
     from workspace.workspace import Workspace
 
@@ -236,7 +237,11 @@ def command(
 
         return start_workers(settings, workers, sys.argv[1:])
     build = partial(
-        _build_service, context.params, selected_toolsets, options.read_embedding_options(in_background=True)
+        _build_service,
+        context.params,
+        selected_toolsets,
+        options.read_embedding_options(in_background=True),
+        server_settings,
     )
     try:
         service, folder = build()
@@ -339,7 +344,7 @@ def _check_sources(file: Path) -> int:
     from index.sources.settings import InvalidSourcesFile, format_position
 
     try:
-        sources = create_sources(file)
+        sources = create_sources(file, engine=environment.read_engine_options())
     except InvalidSourcesFile as error:
         for mistake in error.mistakes:
             click.echo(f"{format_position(file, mistake)}: {mistake.message}", err=True)
@@ -388,19 +393,23 @@ def _serve_organizations(file: Path, toolsets: tuple[str, ...] | None) -> int:
 
 
 def _build_service(
-    parameters: Mapping[str, Any], toolsets: tuple[str, ...] | None, embedding: EmbeddingOptions
+    parameters: Mapping[str, Any],
+    toolsets: tuple[str, ...] | None,
+    embedding: EmbeddingOptions,
+    settings: ServerSettings | None,
 ) -> tuple[Service, Path]:
     """Return the service that the options name, and its file or folder. Raises WorkspaceError."""
     from docyard.service import build_artifact_service, build_repository_service
 
     text_tokens, read_only = parameters["text_tokens"], parameters["read_only"]
+    engine = _read_engine_options(settings)
     if parameters["sources_file"] is not None:
         from docyard.sources.service import build_sources_service
 
         file = find_folder(parameters["sources_file"])
         leads = parameters["http"] is None or _is_first_worker()
         service = build_sources_service(
-            file, toolsets, max_text_tokens=text_tokens, embedding=embedding, leads=leads
+            file, toolsets, max_text_tokens=text_tokens, embedding=embedding, engine=engine, leads=leads
         )
         return service, file
     if parameters["artifact"] is not None:
@@ -425,8 +434,18 @@ def _build_service(
         syncs=not (read_only or parameters["no_sync"]),
         max_text_tokens=text_tokens,
         embedding=embedding,
+        engine=engine,
     )
     return service, _find_repository(workspace)
+
+
+def _read_engine_options(settings: ServerSettings | None) -> EngineOptions:
+    """Return the storage of indexes of a configuration; without one, that of the variables."""
+    from index.postgres.options import create_engine_options
+
+    if settings is None:
+        return environment.read_engine_options()
+    return create_engine_options(settings.engine.url, settings.engine.read_url)
 
 
 def _find_repository(workspace: Workspace) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docyard import environment
 from docyard.doctor.documents import check_taxonomy
 from docyard.doctor.finding import Finding, Severity, format_count
 
@@ -77,10 +78,15 @@ _REBUILD_COMMAND = "docyard index rebuild"
 
 def check_index(workspace: Workspace) -> Iterator[Finding]:
     """Yield the problems of the served branch's index, and the unused folders of other indexes."""
+    from index.port import EngineUnavailable
     from index.service import SearchIndex
 
-    index = SearchIndex(workspace)
-    status = index.status()
+    index = SearchIndex(workspace, engine=environment.read_engine_options())
+    try:
+        status = index.status()
+    except EngineUnavailable as error:
+        yield Finding(Severity.ERROR, AREA, error.message, error.fix)
+        return
     if status.folder is None:
         yield Finding(
             Severity.WARNING,

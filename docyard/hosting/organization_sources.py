@@ -23,6 +23,7 @@ from docyard.organizations.directory import (
     read_directory_version,
 )
 from docyard.telemetry.logs import StateText
+from index.postgres.options import FILE_ENGINE, EngineOptions
 from index.sources.source import Source
 from index.sources.sources import SourceFolders, Sources
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
@@ -61,12 +62,14 @@ class OrganizationSources:
         folders: OrganizationFolders,
         embedding: EmbeddingOptions = NO_EMBEDDING,
         *,
+        engine: EngineOptions = FILE_ENGINE,
         shares_groups: bool = False,
     ) -> None:
         self._shares_groups = shares_groups
         self._database = database
         self._folders = folders
         self._embedding = embedding
+        self._engine = engine
         self._directory = EMPTY_DIRECTORY
         self._sources: Mapping[str, Sources] = {}
         self._failure: WorkspaceError | None = None
@@ -157,7 +160,7 @@ class OrganizationSources:
             if sources is None:
                 folders = self._folders.select(organization.id)
                 sources = Sources(
-                    organization.build_sources_file(), folders, self._embedding, organization.id
+                    organization.build_sources_file(), folders, self._embedding, organization.id, self._engine
                 )
             else:
                 sources.replace(organization.build_sources_file())

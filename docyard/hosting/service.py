@@ -14,6 +14,7 @@ from docyard.database.schema import SchemaMismatch, check_schema
 from docyard.hosting.organization_sources import OrganizationFolders, OrganizationSources
 from docyard.settings.file import ServerSettings
 from docyard.sources.follower import Follower
+from index.postgres.options import create_engine_options
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.git.remotes.credentials import Access
 
@@ -50,7 +51,11 @@ class OrganizationsService:
             user_cache_path("docyard", appauthor=False) / "organizations",
         )
         self.hosting = OrganizationSources(
-            self.database, folders, embedding, shares_groups=settings.identity.shared_groups
+            self.database,
+            folders,
+            embedding,
+            engine=create_engine_options(settings.engine.url, settings.engine.read_url),
+            shares_groups=settings.identity.shared_groups,
         )
         self._is_schema_checked = False
         self._follower: Follower | None = None

@@ -20,6 +20,7 @@ from pydantic_settings import (
 from docyard.settings.fields import SettingField, find_model, mask_password
 from docyard.settings.settings import (
     DatabaseSection,
+    EngineSection,
     HttpSection,
     IdentitySection,
     LimitsSection,
@@ -71,6 +72,7 @@ class ServerSettings(BaseSettings):
 
     http: HttpSection = HttpSection()
     database: DatabaseSection = DatabaseSection()
+    engine: EngineSection = EngineSection()
     operator: OperatorSection = OperatorSection()
     identity: IdentitySection = IdentitySection()
     records: RecordsSection = RecordsSection()

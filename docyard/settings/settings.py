@@ -7,6 +7,9 @@
     [database]
     url = "sqlite:///server.sqlite"           or postgresql://USER@HOST/NAME
 
+    [engine]
+    url = "postgresql://USER@HOST/NAME"       a database for the indexes of several nodes; else files
+
     [operator]
     roots = ["/srv/git"]                      the folders in which administrators may name repositories
     url_hosts = ["github.com"]                the hosts whose URLs they may name
@@ -104,6 +107,24 @@ class DatabaseSection(Section):
 
     url: Text = "sqlite:///server.sqlite"
     """`sqlite:///FILE`, or `postgresql://USER@HOST/NAME`. A URL with a password is set by the variable."""
+
+
+class EngineSection(Section):
+    """The storage of search indexes: files of each node, or a database of PostgreSQL that nodes share."""
+
+    url: Text | None = Field(default=None, examples=["postgresql://docyard@db.example.org/docyard"])
+    """`postgresql://USER@HOST/NAME`. Not set: files. A URL with a password is set by the variable."""
+    read_url: Text | None = Field(default=None, examples=["postgresql://docyard@replica.example.org/docyard"])
+    """The URL of a replica, from which indexes are read. Not set: they are read from `url`."""
+
+    @model_validator(mode="after")
+    def _check_urls(self) -> EngineSection:
+        for url in (self.url, self.read_url):
+            if url is not None and not url.startswith(("postgresql://", "postgres://")):
+                raise ValueError("must have URLs that begin with postgresql://")
+        if self.read_url is not None and self.url is None:
+            raise ValueError("must have the url of the database that is written, not only read_url")
+        return self
 
 
 class OperatorSection(Section):

@@ -13,6 +13,7 @@ from docyard.sources.follower import Follower
 from docyard.sources.record import record_applied
 from docyard.sources.report import describe_sources
 from docyard.telemetry.logs import StateText
+from index.postgres.options import FILE_ENGINE, EngineOptions
 from index.sources.settings import (
     InvalidSourcesFile,
     Mistake,
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 
 
 def create_sources(
-    file: Path, content: SourcesFile | None = None, embedding: EmbeddingOptions = NO_EMBEDDING
+    file: Path,
+    content: SourcesFile | None = None,
+    embedding: EmbeddingOptions = NO_EMBEDDING,
+    engine: EngineOptions = FILE_ENGINE,
 ) -> Sources:
     """Return the sources of a file; each is opened when it is first asked for. Raises InvalidSourcesFile.
 
@@ -47,7 +51,7 @@ def create_sources(
         index_folder=user_cache_path("docyard", appauthor=False) / "sources",
     )
     content = content or read_sources_file(file)
-    return Sources(content, folders, _read_embedding(file, content, embedding))
+    return Sources(content, folders, _read_embedding(file, content, embedding), engine=engine)
 
 
 def _read_embedding(file: Path, content: SourcesFile, default: EmbeddingOptions) -> EmbeddingOptions:
@@ -90,6 +94,7 @@ def build_sources_service(
     *,
     max_text_tokens: int | None = None,
     embedding: EmbeddingOptions = NO_EMBEDDING,
+    engine: EngineOptions = FILE_ENGINE,
     leads: bool = True,
 ) -> Service:
     """Return the service of a file of sources. Raises InvalidSourcesFile.
@@ -97,7 +102,7 @@ def build_sources_service(
     If `leads` is False, another process fetches the sources and builds their indexes. Must be called in the
     main thread, because it listens to SIGHUP.
     """
-    sources = create_sources(file, embedding=embedding)
+    sources = create_sources(file, embedding=embedding, engine=engine)
     records = None
     if sources.file.analytics is not None:
         # The libraries of the database are installed by the extra `server` only.

@@ -99,7 +99,7 @@ class PostgresStorage:
 
     def status(self, tip: str | None, opened: IndexSnapshot | None) -> IndexStatus:
         location, namespace_id = self._index_location.peek(), self._namespace_id()
-        local_status = read_status(location, tip, None, 0)
+        local_status = replace(read_status(location, tip, None, 0), engine="postgresql")
         try:
             head = self._database.run(lambda connection: read_head(connection, namespace_id))
         except IndexDamaged:

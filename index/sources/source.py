@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact, UnsupportedArtifact
+from index.port import EngineUnavailable
+from index.postgres.options import FILE_ENGINE, EngineOptions
 from index.service import SearchIndex
 from index.sources.clone import SourceClone, compute_folder_name
 from index.storage.files import IndexUnwritable
@@ -47,6 +49,7 @@ _FAILURES = (
     ArtifactDamaged,
     BranchNotFound,
     DamagedRepository,
+    EngineUnavailable,
     FolderMissing,
     IndexBusy,
     IndexDamaged,
@@ -114,6 +117,7 @@ class Source:
         cache_folder: Path,
         embedding: EmbeddingOptions = NO_EMBEDDING,
         organization: str = "",
+        engine: EngineOptions = FILE_ENGINE,
     ) -> None:
         self.name = name
         self.organization = organization
@@ -121,6 +125,7 @@ class Source:
         self._folder = folder
         self._cache_folder = cache_folder
         self._embedding = embedding
+        self._engine = engine
         self._clone = SourceClone(name, settings.url, settings.ref, data_folder) if settings.url else None
         self._lock = threading.Lock()
         self._index: SearchIndex | None = None
@@ -310,7 +315,8 @@ class Source:
         self.remote_url = settings.url or workspace.git.config("remote.origin.url")
         location = self._cache_folder / compute_folder_name(identity)
         location.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._index = SearchIndex(workspace, location=location, embedding=self._embedding)
+        engine = self._engine._replace(repository=compute_folder_name((self.organization, *identity)))
+        self._index = SearchIndex(workspace, location=location, embedding=self._embedding, engine=engine)
 
     def _resolve(self, path: str) -> Path:
         return self._folder / Path(path).expanduser()

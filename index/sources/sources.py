@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from index.cursors import InvalidCursor, StaleCursor, sign_token, verify_token
 from index.matches import Matcher, SearchableText
+from index.postgres.options import FILE_ENGINE
 from index.sources.settings import ALL_NAMESPACES, AnswerLimits, Features, SourcesFile, SourcesLimits
 from index.sources.source import Source, SourceUnavailable
 from index.storage.keys import load_user_key, load_verification_keys
@@ -21,6 +22,7 @@ from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
     from index.port import Progress, SearchType
+    from index.postgres.options import EngineOptions
     from index.service import Hit, SearchPage
     from index.vectors.embedder import Vectors
     from index.vectors.options import EmbeddingOptions
@@ -97,9 +99,11 @@ class Sources:
         folders: SourceFolders,
         embedding: EmbeddingOptions = NO_EMBEDDING,
         organization: str = "",
+        engine: EngineOptions = FILE_ENGINE,
     ) -> None:
         self._folders = folders
         self._embedding = embedding
+        self._engine = engine
         self._organization = organization
         self._file = file
         self._sources = {name: self._create(name, file) for name in file.sources}
@@ -110,7 +114,7 @@ class Sources:
         Names without a source are ignored.
         """
         file = SourcesFile(features=features, limits=SourcesLimits(max_tokens=limits.max_tokens))
-        view = Sources(file, self._folders, self._embedding, self._organization)
+        view = Sources(file, self._folders, self._embedding, self._organization, self._engine)
         view._sources = {name: source for name, source in self._sources.items() if name in names}
         return view
 
@@ -186,7 +190,9 @@ class Sources:
             source.close()
 
     def _create(self, name: str, file: SourcesFile) -> Source:
-        return Source(name, file.sources[name], *self._folders, self._embedding, self._organization)
+        return Source(
+            name, file.sources[name], *self._folders, self._embedding, self._organization, self._engine
+        )
 
 
 def _list_names(names: Collection[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from index.port import State
 from index.storage.location import SCHEMA_VERSION, IndexFolder
@@ -17,6 +18,7 @@ class IndexStatus:
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
     file. `leftovers` names the files of dead writers. `is_busy` is True while a process writes the index.
+    `engine` is the storage; `size` and `segments` are those in it.
     """
 
     folder: Path | None
@@ -29,6 +31,7 @@ class IndexStatus:
     blocked: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     is_busy: bool = False
+    engine: Literal["files", "postgresql"] = "files"
 
     @property
     def is_current(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from docyard import environment
 from docyard.cli.server_database import list_server_repositories, open_server_database, server_database
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
@@ -120,7 +121,7 @@ def _erase_from_repository(folder: Path, text: str, dry_run: bool) -> _Repositor
         occurrences = find_occurrences(workspace.git, text)
         if dry_run:
             return _RepositoryReport(folder, occurrences, False, None)
-        index = SearchIndex(workspace)
+        index = SearchIndex(workspace, engine=environment.read_engine_options())
         try:
             index.erase()
         finally:

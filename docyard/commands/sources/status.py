@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from docyard import environment
 from docyard.commands import options
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
@@ -27,7 +28,7 @@ def command(file: Path, as_json: bool) -> int:
     from docyard.sources.report import describe_sources, format_sources
     from docyard.sources.service import create_sources
 
-    sources = create_sources(find_folder(file))
+    sources = create_sources(find_folder(file), engine=environment.read_engine_options())
     try:
         entries = describe_sources(sources, include_stats=True)
     finally:

@@ -33,6 +33,7 @@ def test_values_have_their_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(f"{PREFIX}HTTP__ALLOW_HOSTS", '["docs.example.org"]')
     monkeypatch.setenv(f"{PREFIX}IDENTITY__CLIENT_SECRET", "s3cret")
     monkeypatch.setenv(f"{PREFIX}DATABASE__URL", "postgresql://ana:s3cret@db/docyard?sslpassword=s3cret")
+    monkeypatch.setenv(f"{PREFIX}ENGINE__URL", "postgresql://ana:s3cret@db/docyard")
     monkeypatch.setenv(f"{PREFIX}TELEMETRY__METRICS", "")
     configuration = read_configuration(file)
     values = {item.name: item for item in list_values(configuration)}
@@ -43,6 +44,7 @@ def test_values_have_their_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert values["telemetry.metrics"][1:] == (False, "default")
     assert values["identity.client_secret"].value == "********"
     assert values["database.url"].value == "postgresql://ana:********@db/docyard?sslpassword=********"
+    assert values["engine.url"].value == "postgresql://ana:********@db/docyard"
     assert "s3cret" not in str(list(values.values()))
     assert configuration.settings.identity.client_secret is not None
     assert configuration.settings.identity.client_secret.get_secret_value() == "s3cret"
@@ -101,6 +103,21 @@ def test_no_file_and_no_variable_is_all_defaults() -> None:
             "[database]\nurl = 'postgresql://a:b@h/n'\n",
             "server.toml:2: database.url: must not contain a secret in the file",
             f"Remove it, and set the variable {PREFIX}DATABASE__URL.",
+        ),
+        (
+            "[engine]\nurl = 'postgresql://a:b@h/n'\n",
+            "server.toml:2: engine.url: must not contain a secret in the file",
+            f"Remove it, and set the variable {PREFIX}ENGINE__URL.",
+        ),
+        (
+            "[engine]\nurl = 'sqlite:///x'\n",
+            "server.toml:1: engine: must have URLs that begin with postgresql://",
+            None,
+        ),
+        (
+            "[engine]\nread_url = 'postgresql://h/n'\n",
+            "server.toml:1: engine: must have the url of the database that is written",
+            None,
         ),
     ],
 )

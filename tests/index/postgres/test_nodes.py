@@ -1,0 +1,165 @@
+"""Nodes that serve a branch: one index in PostgreSQL, which each node follows with its own clone."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from index.port import EngineUnavailable
+from index.postgres.database import Database
+from index.postgres.options import EngineOptions
+from index.service import SearchIndex, SearchPage
+from index.sources.settings import SourceSettings
+from index.sources.source import Source
+from tests.postgres_server import run_postgres
+from tests.repositories import Repo
+from workspace.workspace import Workspace
+
+pytestmark = pytest.mark.process
+
+OpenIndex = Callable[..., SearchIndex]
+
+MEMO = {"new.md": "# New\n\nAn okapi.\n"}
+LETTER = {"letter.md": "# Letter\n\nA quagga.\n"}
+
+
+@pytest.fixture
+def open_node_index(url: str, repo: Repo, tmp_path: Path) -> OpenIndex:
+    """Return a function that opens the index of a node, with a clone at a path or the repository itself."""
+
+    def open_index(name: str, path: Path | None = None, database_url: str = url) -> SearchIndex:
+        workspace = Workspace.open(path or repo.path)
+        options = EngineOptions(Database(database_url), repository="docs")
+        return SearchIndex(workspace, location=tmp_path / name, engine=options)
+
+    return open_index
+
+
+def describe(page: SearchPage) -> tuple[str | None, bool, list[str]]:
+    return page.commit, page.is_stale, [hit.filepath for hit in page.hits]
+
+
+def test_second_node_reads_what_the_first_has_indexed(open_node_index: OpenIndex, repo: Repo) -> None:
+    first, second = open_node_index("first"), open_node_index("second")
+    reports: list[str] = []
+    expected = first.search("errors", limit=50)
+    page = second.search("errors", limit=50, progress=lambda done, total, text: reports.append(text))
+    assert (page.hits, page.commit, reports) == (expected.hits, repo.head(), [])
+    for number in range(6):
+        repo.commit({"new.md": f"# New {number}\n\nAn okapi.\n"})
+        nodes = (first, second) if number % 2 else (second, first)
+        assert [describe(node.search("okapi")) for node in nodes] == [(repo.head(), False, ["new.md"])] * 2
+    assert first.count_taxonomy_values() == second.count_taxonomy_values()
+    second.rebuild()
+    assert first.search("errors", limit=50).hits == second.search("errors", limit=50).hits
+    status = second.status()
+    assert (status.engine, status.is_current, status.is_damaged) == ("postgresql", True, False)
+
+
+def test_cursor_of_one_node_continues_on_another(open_node_index: OpenIndex) -> None:
+    first, second = open_node_index("first"), open_node_index("second")
+    first_page = first.search("retry", limit=1)
+    assert first_page.next_cursor is not None
+    next_page = second.search("retry", limit=1, cursor=first_page.next_cursor)
+    assert next_page.hits == first.search("retry", limit=2).hits[1:]
+
+
+@pytest.mark.guarantee
+def test_stopped_database_gives_stale_results_and_fresh_ones_after_its_start(
+    open_node_index: OpenIndex, repo: Repo
+) -> None:
+    with run_postgres() as server:
+        url = server.create_database()
+        node, new_node = (open_node_index(name, database_url=url) for name in ("first", "second"))
+        commit = node.update_to_tip()
+        server.stop()
+        # At the tip, the database is not needed.
+        assert describe(node.search("zanzibar limits"))[:2] == (commit, False)
+        repo.commit(MEMO)
+        assert describe(node.search("okapi")) == (commit, True, [])
+        assert node.search("errors").hits
+        with pytest.raises(EngineUnavailable):
+            new_node.search("okapi")
+        server.start()
+        time.sleep(2.1)
+        for index in (node, new_node):
+            assert describe(index.search("okapi")) == (repo.head(), False, ["new.md"])
+
+
+def test_clone_that_is_behind_leaves_the_index_to_the_node_that_is_ahead(
+    open_node_index: OpenIndex, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late_clone = Repo(shutil.copytree(repo.path, tmp_path / "clone"))
+    first, late, restarted = (
+        open_node_index("first"),
+        open_node_index("late", late_clone.path),
+        open_node_index("restarted", late_clone.path),
+    )
+    old_commit = late.update_to_tip()
+    repo.commit(MEMO)
+    first.update_to_tip()
+    assert describe(late.search("okapi")) == (old_commit, False, [])
+    # The text of the new document is missing in this clone.
+    page = restarted.search("okapi")
+    assert (describe(page), page.hits[0].text) == ((repo.head(), True, ["new.md"]), b"")
+    assert first.status().is_current
+    # After a while, the commit counts as one that was removed from the branch.
+    monkeypatch.setattr("index.live._MAX_CLONE_LAG_S", -10.0)
+    assert describe(restarted.search("okapi")) == (old_commit, False, [])
+    assert describe(first.search("okapi")) == (repo.head(), False, ["new.md"])
+
+
+def test_branch_that_was_set_back_is_indexed_again(
+    open_node_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = open_node_index("first")
+    old_commit = node.update_to_tip()
+    repo.commit(MEMO)
+    assert node.search("okapi").hits
+    repo.git("reset", "--hard", "-q", str(old_commit))
+    assert describe(node.search("okapi"))[1] is True
+    monkeypatch.setattr("index.live._MAX_CLONE_LAG_S", -10.0)
+    assert describe(node.search("okapi")) == (old_commit, False, [])
+
+
+def test_branches_and_repositories_have_namespaces_of_their_own(repo: Repo, url: str, tmp_path: Path) -> None:
+    def make_namespace_id(branch: str | None = None, repository: str = "") -> str:
+        options = EngineOptions(Database(url), repository=repository)
+        index = SearchIndex(Workspace.open(repo.path, branch=branch), location=tmp_path, engine=options)
+        return index._live._make_namespace_id()
+
+    repo.git("branch", "other")
+    ids = [make_namespace_id(), make_namespace_id("other"), make_namespace_id(repository="docs")]
+    repo.git("remote", "add", "origin", "https://ana:secret@example.org/docs.git")
+    ids.append(make_namespace_id())
+    repo.git("remote", "set-url", "origin", "https://example.org/docs.git")
+    assert make_namespace_id() == ids[-1]
+    assert len(set(ids)) == len(ids) == 4
+    assert "secret" not in " ".join(ids)
+
+
+def test_source_uses_the_same_index_on_each_node(repo: Repo, url: str, tmp_path: Path) -> None:
+    def open_source(node: str, organization: str = "") -> Source:
+        settings = SourceSettings(repo=str(repo.path))
+        folders = (tmp_path, tmp_path / node / "clones", tmp_path / node / "indexes")
+        return Source(
+            "docs", settings, *folders, organization=organization, engine=EngineOptions(Database(url))
+        )
+
+    reports: list[str] = []
+
+    def report(done: int, total: int, text: str) -> None:
+        reports.append(text)
+
+    expected = open_source("first").search("errors", 10, report)
+    assert expected.hits
+    assert reports
+    reports.clear()
+    assert open_source("second").search("errors", 10, report).hits == expected.hits
+    assert reports == []
+    assert open_source("second", organization="acme").search("errors", 10, report).hits == expected.hits
+    assert reports
