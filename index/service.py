@@ -436,7 +436,9 @@ class SearchIndex:
         So neither contains what was removed from the documents.
         """
         self._live.remove_vectors()
-        return self.rebuild(progress)
+        commit = self.rebuild(progress)
+        self._live.sweep()
+        return commit
 
     def metadata(self) -> Metadata | None:
         """Return the last `metadata.json` of this branch; None before the first build. Never waits."""

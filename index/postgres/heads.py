@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -36,6 +36,9 @@ PART_BYTES = 1 << 20
 
 SEGMENT_GRACE_S = 600.0
 """Seconds for which a segment that no head names stays, so that a slow node can finish its download."""
+
+OLD_VERSION_S = 7 * 86_400.0
+"""Seconds without a change after which the head of an earlier version of the index is deleted."""
 
 _CREATION_LOCK = 0x646F6379617264
 """The key of the advisory lock under which the tables are created."""
@@ -97,12 +100,12 @@ class Head:
 
 
 def choose_generation(previous: Head | None) -> int:
-    """Return the number of the generation after `previous`.
+    """Return the number of the generation after `previous`: the time in nanoseconds, unless it is too small.
 
-    The step is random, so that a number has one content only, even if the database is restored from a backup
-    and other changes follow.
+    So a number has one content only, and numbers grow, even if the database is restored from a backup or its
+    tables are dropped, and other changes follow.
     """
-    return (previous.generation if previous else 0) + 1 + secrets.randbelow(1 << 32)
+    return max(time.time_ns(), previous.generation + 1 if previous else 0)
 
 
 def create_tables(connection: Connection) -> None:
@@ -262,6 +265,24 @@ def measure_segments(connection: Connection, namespace_id: str, ids: Iterable[st
         (namespace_id, list(ids)),
     )
     return {str(id): int(size) for id, size in rows}
+
+
+def release_old_versions(connection: Connection, namespace_id: str, age_s: float) -> None:
+    """Delete the heads of earlier versions that no node has changed lately, and release their segments."""
+    connection.execute(
+        """
+        WITH old_heads AS (
+            DELETE FROM docyard_index_heads
+            WHERE namespace_id = %(namespace)s AND schema_version < %(schema)s
+                AND changed_at <= now() - make_interval(secs => %(age)s)
+            RETURNING segments
+        )
+        INSERT INTO docyard_index_released_segments (namespace_id, segment_id)
+        SELECT %(namespace)s, json_array_elements(segments::json) ->> 0 FROM old_heads
+        ON CONFLICT DO NOTHING
+        """,
+        {"namespace": namespace_id, "schema": SCHEMA_VERSION, "age": age_s},
+    )
 
 
 def delete_released_segments(connection: Connection, namespace_id: str, grace_s: float) -> int:

@@ -10,6 +10,7 @@ BaseMoved. A rebuild that is overtaken replaces what the other node has committe
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from index.port import BaseMoved, EngineUnavailable
 from index.postgres.heads import (
+    OLD_VERSION_S,
     SEGMENT_GRACE_S,
     Head,
     SegmentEntry,
@@ -28,6 +30,7 @@ from index.postgres.heads import (
     measure_segments,
     read_head,
     read_segments,
+    release_old_versions,
     set_head,
     write_segment,
 )
@@ -72,6 +75,8 @@ class PostgresStorage:
         self._index_location = index_location
         self._grace_s = grace_s
         self._write_lock = IndexWriteLock(index_location)
+        # Of the threads that need a new generation, one downloads its segments.
+        self._read_lock = threading.Lock()
 
     def read(self, previous: IndexSnapshot | None) -> IndexSnapshot | None:
         return self._read_at(self._index_location.resolve(), previous)
@@ -93,9 +98,19 @@ class PostgresStorage:
         return self._write_lock.run(write_at, has_index, progress, can_move=can_move)
 
     def sweep(self, has_index: Callable[[], bool]) -> int:
-        return self._write_lock.run(
-            lambda location: location.sweep(keep=location.current()) if location else 0, has_index
-        )
+        """Remove the files of dead writers, and delete all segments that no head names.
+
+        A node that is downloading one of them reads the head again. Returns the number of files and rows.
+        """
+
+        def sweep_at(location: IndexFolder | None) -> int:
+            file_count = location.sweep(keep=location.current()) if location else 0
+            return file_count + self._database.run(self._delete_released_segments)
+
+        return self._write_lock.run(sweep_at, has_index)
+
+    def _delete_released_segments(self, connection: Connection) -> int:
+        return delete_released_segments(connection, self._namespace_id(), 0) if has_tables(connection) else 0
 
     def status(self, tip: str | None, opened: IndexSnapshot | None) -> IndexStatus:
         location, namespace_id = self._index_location.peek(), self._namespace_id()
@@ -123,13 +138,14 @@ class PostgresStorage:
             self._index_location.reset()
 
     def _read_at(self, location: IndexFolder | None, previous: IndexSnapshot | None) -> IndexSnapshot | None:
-        try:
-            return self._read_from_servers(location, previous)
-        except IndexUnwritable:
-            if location is None:
-                raise
-            self._index_location.fall_back(location)
-            return self._read_from_servers(None, previous)
+        with self._read_lock:
+            try:
+                return self._read_from_servers(location, previous)
+            except IndexUnwritable:
+                if location is None:
+                    raise
+                self._index_location.fall_back(location)
+                return self._read_from_servers(None, previous)
 
     def _read_from_servers(
         self, location: IndexFolder | None, previous: IndexSnapshot | None
@@ -303,11 +319,13 @@ class PostgresWriter:
         """Commit segments and a state in place of the head that was read last. Raises BaseMoved."""
         head = self._database.run(lambda connection: self._write(connection, readers, state))
         with suppress(EngineUnavailable):  # the next commit deletes them
-            self._database.run(
-                lambda connection: delete_released_segments(connection, self._namespace_id, self._grace_s)
-            )
+            self._database.run(self._delete_unused_rows)
         self._files.remove_others(head.segment_ids)
         return IndexSnapshot(head.generation, state, readers, self._namespace_id)
+
+    def _delete_unused_rows(self, connection: Connection) -> None:
+        release_old_versions(connection, self._namespace_id, OLD_VERSION_S)
+        delete_released_segments(connection, self._namespace_id, self._grace_s)
 
     def _write(self, connection: Connection, readers: Sequence[SegmentReader], state: State) -> Head:
         if self._head is None and not has_tables(connection):

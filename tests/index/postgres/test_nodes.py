@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from index.port import EngineUnavailable
@@ -124,6 +125,25 @@ def test_branch_that_was_set_back_is_indexed_again(
     assert describe(node.search("okapi"))[1] is True
     monkeypatch.setattr("index.live._MAX_CLONE_LAG_S", -10.0)
     assert describe(node.search("okapi")) == (old_commit, False, [])
+
+
+def test_erased_text_is_in_no_row_of_the_database(open_node_index: OpenIndex, repo: Repo, url: str) -> None:
+    node = open_node_index("first")
+    repo.commit({"new.md": "# New\n\nAn okapi.\n"})
+    node.update_to_tip()
+
+    def find_rows() -> int:
+        with psycopg.connect(url) as connection:
+            statement = (
+                "SELECT count(*) FROM docyard_index_segments WHERE position('okapi'::bytea IN data) > 0"
+            )
+            return int(connection.execute(statement).fetchall()[0][0])
+
+    assert find_rows() == 1
+    repo.commit({"new.md": "# New\n"})
+    node.erase()
+    assert find_rows() == 0
+    assert node.search("errors").hits
 
 
 def test_branches_and_repositories_have_namespaces_of_their_own(repo: Repo, url: str, tmp_path: Path) -> None:

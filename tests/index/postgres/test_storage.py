@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -309,10 +310,10 @@ def test_damaged_rows_are_detected_and_replaced_by_a_rebuild(
     with pytest.raises(IndexDamaged):
         reader.state()
     assert reader.status("c1").is_damaged == is_found_by_status
-    rebuild(reader, "c1", "a.md")
+    rebuild(writer, "c1", "a.md", "b.md")
+    assert search(writer) == ["a.md", "b.md"]
     assert not reader.status("c1").is_damaged
-    assert search(reader) == ["a.md"]
-    assert (read_state(writer).commit, search(writer)) == ("c1", ["a.md"])
+    assert search(reader) == ["a.md", "b.md"]
 
 
 def test_dropped_tables_are_created_and_filled_again(open_node: OpenNode, url: str) -> None:
@@ -351,6 +352,42 @@ def test_versions_have_heads_of_their_own(open_node: OpenNode, monkeypatch: pyte
         assert newer_node.state() is None
         apply(newer_node, None, "c2", "b.md")
     assert (read_state(node).commit, search(node)) == ("c1", ["a.md"])
+
+
+def test_head_of_an_old_version_is_deleted_with_its_segments(
+    open_node: OpenNode, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(heads, "SCHEMA_VERSION", heads.SCHEMA_VERSION - 1)
+        apply(open_node("old"), None, "c1", "a.md")
+    node = open_node("new", grace_s=0)
+    apply(node, None, "c1", "a.md")
+    counts = "SELECT count(DISTINCT segment_id) FROM docyard_index_segments"
+    assert query_value(url, counts) == 2
+    execute(url, "UPDATE docyard_index_heads SET changed_at = changed_at - interval '8 days'")
+    apply(node, "c1", "c2", "b.md")
+    assert query_value(url, "SELECT count(*) FROM docyard_index_heads") == 1
+    assert query_value(url, counts) == 2
+    assert search(open_node("other")) == ["a.md", "b.md"]
+
+
+def test_threads_of_one_process_download_each_segment_once(
+    open_node: OpenNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloads: list[list[str]] = []
+    original = storage.read_segments
+
+    def record_and_read(connection: Any, namespace_id: str, ids: Any) -> Any:
+        downloads.append(ids)
+        time.sleep(0.1)
+        return original(connection, namespace_id, ids)
+
+    monkeypatch.setattr(storage, "read_segments", record_and_read)
+    apply(open_node("writer"), None, "c1", "a.md")
+    reader = open_node("reader")
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(search, [reader] * 4)) == [["a.md"]] * 4
+    assert len(downloads) == 1
 
 
 def test_user_without_rights_gets_the_statement_that_grants_them(open_node: OpenNode, url: str) -> None:
