@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from docyard import environment
 from docyard.cli.main import main
+from docyard.hosting.service import OrganizationsService
+from docyard.service import build_repository_service
+from docyard.settings.file import read_server_file
+from docyard.sources.service import create_sources
 from tests.databases import postgres  # noqa: F401
 from tests.postgres_server import PostgresServer
 from tests.repositories import create_repository
+from workspace.workspace import Workspace
 
 VARIABLE = "DOCYARD_SERVER__ENGINE__URL"
 
@@ -63,6 +69,35 @@ def test_database_that_is_down_is_an_error_without_its_url(
     assert "the engine's database cannot be reached" in output
     assert "secret" not in output
     assert "127.0.0.1" not in output
+
+
+@pytest.mark.process
+def test_services_use_the_database_of_the_settings(
+    path: str,
+    postgres: PostgresServer,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, postgres.create_database())
+    engine = environment.read_engine_options()
+    service = build_repository_service(
+        Workspace.open(Path(path)), None, read_only=True, syncs=False, engine=engine
+    )
+    assert service.get_index is not None
+    index = service.get_index()
+    service.warm(lambda done, total, text: None)
+    assert (index.status().engine, index.status().is_current) == ("postgresql", True)
+    service.close()
+    file = tmp_path / "sources.toml"
+    file.write_text(f'[sources.docs]\nrepo = "{path}"\n')
+    sources = create_sources(file, engine=engine)
+    with next(iter(sources)).open() as source_index:
+        assert source_index.status().engine == "postgresql"
+        assert source_index.search("backoff").hits
+    sources.close()
+    organizations = OrganizationsService(read_server_file(None), tmp_path)
+    assert organizations.hosting._engine.database is not None
+    organizations.close()
 
 
 def test_invalid_url_is_an_error_without_its_text(
