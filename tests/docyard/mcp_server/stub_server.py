@@ -50,6 +50,7 @@ class StubDispatcher:
         progress: Any = None,
         seen_texts: Any = None,
         person: Any = None,
+        may_review: bool = True,
         max_tokens: Any = None,
     ) -> Answer:
         match name:
