@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
 from workspace.config.toml import CONFIG_PATH
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.objects import Head
-from workspace.git.repository import DamagedRepository
+from workspace.git.repository import DamagedRepository, check_repository_exists
 from workspace.git.store import GitStore
 from workspace.lru_cache import LRUCache
 from workspace.nearest import find_nearest
@@ -40,12 +39,6 @@ class BranchNotFound(WorkspaceError):
     code = "BRANCH_NOT_FOUND"
 
 
-class RepositoryMissing(WorkspaceError):
-    """An error: the repository, or its served linked work tree, is no longer at the path of its opening."""
-
-    code = "REPOSITORY_GONE"
-
-
 def check_branch_name(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit, or is checked out and unborn."""
     if branch != git.head().branch and git.tip(branch) is None:
@@ -55,7 +48,7 @@ def check_branch_name(git: GitReader, branch: str) -> None:
 def check_branch(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit; RepositoryMissing if its repository is missing."""
     if git.tip(branch) is None:
-        check_repository_exists(git)
+        check_repository_exists(git.git_dir, git.common_dir)
         raise make_branch_not_found_error(git, branch)
 
 
@@ -70,20 +63,6 @@ def make_branch_not_found_error(git: GitReader, branch: str) -> BranchNotFound:
     nearest_names = find_nearest(branch, branches)
     fix = f"Did you mean '{nearest_names[0]}'?" if nearest_names else "Create it with git branch first."
     return BranchNotFound(f"no branch '{branch}'", fix=fix, branches=nearest_names)
-
-
-def check_repository_exists(git: GitReader) -> None:
-    """Raise RepositoryMissing if a Git folder has no HEAD file, which Git always has."""
-    if not os.path.lexists(git.common_dir / "HEAD"):
-        raise RepositoryMissing(
-            "the repository is missing: its Git folder was moved, unmounted or deleted",
-            fix="Move it back and send the same call again, or restart the server at its new path.",
-        )
-    if not os.path.lexists(git.git_dir / "HEAD"):
-        raise RepositoryMissing(
-            "the served linked work tree is missing: it was removed from the repository",
-            fix="Create it again with git worktree add, or restart the server in another work tree.",
-        )
 
 
 def make_deleted_branch_error(
@@ -153,13 +132,13 @@ class Branch:
         try:
             head = self.git.head() if branch_name is None else Head(branch_name, self.git.tip(branch_name))
         except DamagedRepository:
-            check_repository_exists(self.git)
+            check_repository_exists(self.git.git_dir, self.git.common_dir)
             raise
         if head.commit is not None:
             if head.branch is not None:
                 self._seen_branches.add(head.branch)
             return head.commit
-        check_repository_exists(self.git)
+        check_repository_exists(self.git.git_dir, self.git.common_dir)
         if head.branch is not None and head.branch in self._seen_branches:
             is_served = self._served_branch is None
             raise make_deleted_branch_error(

@@ -16,8 +16,8 @@ from starlette.responses import PlainTextResponse, Response
 from docyard.web.errors import render_error_page
 from docyard.web.forms import FormRefused, read_fields, read_form
 from docyard.web.page_request import PageRequest
-from workspace.branch import RepositoryMissing
 from workspace.errors import WorkspaceError
+from workspace.git.repository import RepositoryMissing
 from workspace.publishing.after_commit import describe_failure, record_commits
 
 if TYPE_CHECKING:

@@ -21,10 +21,15 @@ from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import InvalidMetadata
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
-from workspace.branch import BranchNotFound, RepositoryMissing
+from workspace.branch import BranchNotFound
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.ancestry import Graph
-from workspace.git.repository import DamagedRepository, NotARepository, UnsupportedRepository
+from workspace.git.repository import (
+    DamagedRepository,
+    NotARepository,
+    RepositoryMissing,
+    UnsupportedRepository,
+)
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import TooManyFiles
 from workspace.source_workspace import FolderMissing, SourceWorkspace

@@ -18,11 +18,12 @@ from tests.repositories import (
     create_repository,
 )
 from tests.workspace.publishing.callback_operation import CallbackOperation
-from workspace.branch import BranchNotFound, RepositoryMissing
+from workspace.branch import BranchNotFound
 from workspace.edits.documents import CreateDocument
 from workspace.edits.operation import Operation
 from workspace.edits.text import AppendContent
 from workspace.errors import WorkspaceError
+from workspace.git.repository import RepositoryMissing
 from workspace.workspace import Workspace
 from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult

@@ -27,7 +27,12 @@ from workspace.git.ancestry import Graph, is_descendant
 from workspace.git.loose import BrokenObject, LargeObject, is_loose, read_loose
 from workspace.git.merge_bases import Ancestry, find_best_common_ancestors
 from workspace.git.objects import Commit, Head, TreeEntry
-from workspace.git.repository import DamagedRepository, make_missing_object_error, open_repository
+from workspace.git.repository import (
+    DamagedRepository,
+    check_repository_exists,
+    make_missing_object_error,
+    open_repository,
+)
 from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
@@ -283,9 +288,8 @@ def find_named_object(repo: pygit2.Repository, name: str) -> str | None:
         return None
 
 
-def list_short_names(repo: pygit2.Repository) -> tuple[str, ...]:
-    """Return the short names of branches, tags and remote branches, sorted."""
-    names = (name.decode("utf-8", "surrogateescape") for name in repo.raw_listall_references())
+def shorten_ref_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the short names of those refs that are branches, tags and remote branches, sorted."""
     return tuple(
         sorted(
             {
@@ -347,8 +351,8 @@ class GitReader(ObjectReader):
     def branches(self) -> tuple[str, ...]:
         """Return the names of the local branches, sorted."""
         with self._lock:
-            raw = self._repo.raw_listall_branches()
-        return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in raw))
+            names = self._list_refs()
+        return tuple(sorted(name.removeprefix(_HEADS) for name in names if name.startswith(_HEADS)))
 
     def tip(self, branch: str) -> str | None:
         """Return the id of a local branch's current commit; None if the branch is unborn or symbolic."""
@@ -363,7 +367,7 @@ class GitReader(ObjectReader):
     def other_tips(self, branch: str) -> frozenset[str]:
         """Return the ids at which all refs except this branch are now."""
         with self._lock:
-            names = self._repo.listall_references()
+            names = self._list_refs()
             targets = {self._read_target(name) for name in names if name != _HEADS + branch}
         return frozenset(id for id in targets if id is not None)
 
@@ -400,7 +404,7 @@ class GitReader(ObjectReader):
     def ref_names(self) -> tuple[str, ...]:
         """Return the short names of branches, tags and remote branches, sorted."""
         with self._lock:
-            return list_short_names(self._repo)
+            return shorten_ref_names(self._list_refs())
 
     def find_object(self, name: str) -> str | None:
         """Return the id of the object that a name refers to, or None. Raises AmbiguousId.
@@ -487,6 +491,14 @@ class GitReader(ObjectReader):
             # tree is treated as missing.
             return self.common_dir / "worktree"
         return Path(folder) if folder else None
+
+    def _list_refs(self) -> list[str]:
+        """Return the full names of all refs. Raises RepositoryMissing."""
+        try:
+            return [name.decode("utf-8", "surrogateescape") for name in self._repo.raw_listall_references()]
+        except (OSError, pygit2.GitError):
+            check_repository_exists(self.git_dir, self.common_dir)
+            raise
 
     def _read_target(self, name: str) -> str | None:
         ref = self._look_up_ref(name)

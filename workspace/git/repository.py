@@ -35,6 +35,26 @@ class UnsupportedRepository(WorkspaceError):
         self.reason = reason
 
 
+class RepositoryMissing(WorkspaceError):
+    """An error: the repository, or its served linked work tree, is no longer at the path of its opening."""
+
+    code: ClassVar[str] = "REPOSITORY_GONE"
+
+
+def check_repository_exists(git_dir: Path, common_dir: Path) -> None:
+    """Raise RepositoryMissing if a Git folder has no HEAD file, which Git always has."""
+    if not os.path.lexists(common_dir / "HEAD"):
+        raise RepositoryMissing(
+            "the repository is missing: its Git folder was moved, unmounted or deleted",
+            fix="Move it back and send the same call again, or restart the server at its new path.",
+        )
+    if not os.path.lexists(git_dir / "HEAD"):
+        raise RepositoryMissing(
+            "the served linked work tree is missing: it was removed from the repository",
+            fix="Create it again with git worktree add, or restart the server in another work tree.",
+        )
+
+
 def make_not_a_repository_error(path: Path) -> NotARepository:
     """Return the error for a path without a repository."""
     if not path.exists():

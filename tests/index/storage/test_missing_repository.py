@@ -10,7 +10,8 @@ import pytest
 from index.service import SearchIndex
 from index.storage.location import find_candidate_folders
 from tests.repositories import Repo
-from workspace.branch import BranchNotFound, RepositoryMissing
+from workspace.branch import BranchNotFound
+from workspace.git.repository import RepositoryMissing
 from workspace.workspace import Workspace
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 
@@ -193,3 +194,19 @@ def test_comment_shows_new_address_of_moved_section(call_tool: CallTool, proposa
     refusal = call_tool("update_proposal", proposal=proposal, action="comment", text="And now?", **location)
     assert refusal.is_error
     assert not call_tool("update_proposal", **refusal.data["example"]).is_error, refusal.data
+
+
+def test_deleted_repository_is_reported_by_all_proposal_tools(
+    call_tool: CallTool, repo: Repo, proposal: str
+) -> None:
+    shutil.rmtree(repo.path)
+    for tool, fields in (
+        ("view_proposal", {}),
+        ("view_proposal", {"proposal": proposal}),
+        ("create_proposal", {}),
+        ("update_proposal", {"proposal": proposal, "action": "submit"}),
+        ("list_comments", {"file": "api.md"}),
+        ("edit_document", {**SECTION, "proposal": proposal}),
+    ):
+        assert call_tool(tool, **fields).data["code"] == "REPOSITORY_GONE", tool
+    assert not repo.path.exists()
