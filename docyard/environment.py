@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from workspace.errors import WorkspaceError
+
 if TYPE_CHECKING:
     from docyard.forges.forge_repository import ForgeAccess
     from index.postgres.options import EngineOptions
@@ -57,9 +59,20 @@ COMPLETION = "_DOCYARD_COMPLETE"
 """The variable that a shell sets to request completions. Click derives this name from `docyard`."""
 
 
+class CurrentDirectoryMissing(WorkspaceError):
+    """An error: the current directory of the process was deleted."""
+
+    code = "CANNOT"
+
+
 def get_current_directory() -> Path:
-    """Return the current directory of the process."""
-    return Path.cwd()
+    """Return the current directory of the process. Raises CurrentDirectoryMissing."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise CurrentDirectoryMissing(
+            "the current folder was deleted", fix="Go to an existing folder with `cd`, and try again."
+        ) from error
 
 
 def find_home() -> Path | None:

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 def find_folder(repo: Path | None) -> Path:
     """Return the folder that `-C` names, as an absolute path; without `-C`, the current directory.
 
-    Raises CommandError if the path names an unknown user or is too long.
+    Raises CommandError if the path names an unknown user or is too long, and CurrentDirectoryMissing.
     """
-    current_folder = environment.get_current_directory()
     if repo is None:
-        return current_folder
+        return environment.get_current_directory()
     try:
-        folder = current_folder / repo.expanduser()
+        folder = repo.expanduser()
+        if not folder.is_absolute():
+            folder = environment.get_current_directory() / folder
         folder.lstat()
     except RuntimeError as error:  # `~name` names an unknown user
         raise CommandError(

@@ -266,6 +266,11 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         return Exit.CANNOT_RUN
     except OSError as error:
         if error.errno not in _NO_SPACE_ERRORS:
+            try:
+                environment.get_current_directory()  # libraries read it too
+            except WorkspaceError as folder_error:
+                print_error(folder_error.message, folder_error.fix)
+                return Exit.CANNOT_RUN
             raise
         console.discard_stdout()
         print_error(

@@ -321,3 +321,20 @@ def test_repository_option_overrides_environment_and_path_may_have_colon(
     monkeypatch.setenv(environment.REPOSITORY, str(tmp_path / "nowhere"))
     assert main(["log", "--json", "-C", str(repo_with_colon)]) == 0
     assert main(["log", "--json"]) == 3
+
+
+@loop_over(
+    "arguments", [["list"], ["init"], ["proposals", "list"], ["doctor"], ["validate"], ["tasks", "list"]]
+)
+def test_deleted_current_folder_is_an_error(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert main(arguments) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        "error: the current folder was deleted",
+        "  fix: Go to an existing folder with `cd`, and try again.",
+    ]
