@@ -14,11 +14,13 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.section_text import SectionText, compute_digest, read_section_text
 from workspace.errors import ConcurrentChange, InvalidConfig, LimitExceeded, WorkspaceError
+from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentNotFound
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 _MAX_DIGESTS = 50_000
+_MAX_SEARCHED_COMMITS = 200
+_MAX_SEARCHED_VERSIONS = 20  # each version of the document is parsed
 
 
 class SeenTexts:
@@ -73,7 +77,8 @@ class ReadFirst(WorkspaceError):
     """An error: the call would remove text that its client has not read.
 
     `current` is that text, by section, and `slugs` are the addresses of the sections. Neither is set for a
-    document that is too large to read.
+    document that is too large to read. `changed_in` is the commit that replaced the version that the client
+    has read, if there is one.
     """
 
     code = "READ_FIRST"
@@ -242,16 +247,49 @@ class OverwriteCheck:
                 ours=_find_written_text(after, document.path, target, with_subsections=len(slugs) > 1),
             )
         is_remembered = self._precondition is not None and self._precondition.seen_texts is not None
+        changed_in = next(filter(None, (self._find_change(document, item) for item in unread_sections)), None)
+        reason = (
+            f"the text has changed since this client read it (commit {changed_in[:8]})"
+            if changed_in is not None
+            else "this client has not read the text"
+        )
         return ReadFirst(
-            f"{sections} of {document.path} would be replaced or removed, "
-            "but this client has not read the text",
+            f"{sections} of {document.path} would be replaced or removed, but {reason}",
             fix="Read 'current', then send the same call again"
             + ("." if is_remembered else " with base_commit set to 'commit'."),
             file=document.path,
             slugs=slugs,
             current=current,
             is_remembered=is_remembered,
+            **({} if changed_in is None else {"changed_in": changed_in}),
         )
+
+    def _find_change(self, document: Document, section: Section) -> str | None:
+        """Return the commit that replaced the newest version of a section that this client has read, or None.
+
+        Only recent first-parent commits are searched.
+        """
+        seen_texts = self._precondition.seen_texts if self._precondition is not None else None
+        if not seen_texts or self._tip.commit is None:
+            return None
+        nodes = Graph(self._tip.git).first_parents(self._tip.commit, max_commits=_MAX_SEARCHED_COMMITS)
+        version_count = 0
+        for newer, older in pairwise(nodes):
+            new_entry, old_entry = (self._tip.at(node.id).entry(document.path) for node in (newer, older))
+            if old_entry is None or version_count == _MAX_SEARCHED_VERSIONS:
+                return None
+            if new_entry is not None and new_entry.id == old_entry.id:
+                continue
+            version_count += 1
+            try:
+                old_document = self._tip.at(older.id).document(document.path)
+            except WorkspaceError:  # this version was no document, or is too large
+                return None
+            old_section = old_document.section_by_key(section.key)
+            digest = None if old_section is None else compute_digest(old_document, old_section)
+            if digest is not None and digest in seen_texts:
+                return newer.id
+        return None
 
     def _record_written_texts(self, paths: Sequence[str], before: Overlay, after: Overlay) -> None:
         """Record the texts that an operation added, if it removed only text that the caller has read."""

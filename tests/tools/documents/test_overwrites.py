@@ -205,6 +205,12 @@ def test_client_must_read_text_of_other_client(dispatcher: ToolDispatcher, repo:
     read_refusal = second_client("edit_document", **edit)
     assert read_refusal.data["code"] == "READ_FIRST"
     assert read_refusal.data["current"] == "### Search\n\nFinds all.\n\n"
+    changed_in = repo.head()
+    assert (
+        f"the text has changed since this client read it (commit {changed_in[:8]})"
+        in (read_refusal.data["error"])
+    )
+    assert read_refusal.data["changed_in"] == changed_in
     assert not second_client("edit_document", **{**edit, "slug": "endpoints"}, base_commit=base).is_error
     # The first client may overwrite its own text with any base commit.
     assert not first_client("edit_document", **{**UPDATE, "content": "Finds it."}, base_commit=base).is_error
