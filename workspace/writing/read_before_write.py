@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.document.section_text import SectionText, compute_digest, read_section_text
@@ -248,11 +248,10 @@ class OverwriteCheck:
             )
         is_remembered = self._precondition is not None and self._precondition.seen_texts is not None
         changed_in = next(filter(None, (self._find_change(document, item) for item in unread_sections)), None)
-        reason = (
-            f"the text has changed since this client read it (commit {changed_in[:8]})"
-            if changed_in is not None
-            else "this client has not read the text"
-        )
+        reason, details = "this client has not read the text", dict[str, Any]()
+        if changed_in is not None:
+            reason = f"the text has changed since this client read it (commit {changed_in[:8]})"
+            details["changed_in"] = changed_in
         return ReadFirst(
             f"{sections} of {document.path} would be replaced or removed, but {reason}",
             fix="Read 'current', then send the same call again"
@@ -261,7 +260,7 @@ class OverwriteCheck:
             slugs=slugs,
             current=current,
             is_remembered=is_remembered,
-            **({} if changed_in is None else {"changed_in": changed_in}),
+            **details,
         )
 
     def _find_change(self, document: Document, section: Section) -> str | None:
