@@ -468,7 +468,7 @@ MUTATIONS = (
     Mutation(
         "the opener of a proposal cannot approve it",
         "workspace/proposals/approvals.py",
-        "_is_own(proposal.content.author, approval.person) or ",
+        "is_opened_by(proposal.content.author, approval.person) or ",
         "",
         ("tests/workspace/proposals/test_approvals.py",),
     ),

@@ -75,14 +75,22 @@ class OwnProposal(WorkspaceError):
 def check_not_own(git: GitReader, graph: Graph, proposal: Proposal, reviewer: Author) -> None:
     """Raise OwnProposal if the reviewer opened the proposal, or is an author of it by its commits."""
     target = git.tip(proposal.content.target)
-    authors = frozenset[str]()
+    commits_by_author: Mapping[str, str] = {}
     if target is not None and proposal.tip is not None:
-        authors = find_commit_authors(git, graph, proposal.tip, target)
-    if reviewer.is_same(proposal.content.author) or reviewer.email.casefold() in authors:
+        commits_by_author = map_commit_authors(git, graph, proposal.tip, target)
+    if reviewer.is_same(proposal.content.author):
         raise OwnProposal(
-            "the author of a proposal cannot approve it",
+            "the author of a proposal cannot approve it: you opened this one",
             fix="Ask another person to review it.",
             proposal=proposal.id,
+        )
+    commit = commits_by_author.get(reviewer.email.casefold())
+    if commit is not None:
+        raise OwnProposal(
+            f"the author of a proposal cannot approve it: you are an author by the commit {commit[:8]}",
+            fix="Ask another person to review it. Conflicts that an agent resolves make no person an author.",
+            proposal=proposal.id,
+            author_commit=commit,
         )
 
 
@@ -188,7 +196,10 @@ def evaluate_reviews(
             replay.void_reasons[approval.event_id] = VoidReason.OUTDATED
         elif not is_all_reviewed:
             replay.void_reasons[approval.event_id] = VoidReason.UNSEEN
-        elif _is_own(proposal.content.author, approval.person) or approval.person.email.casefold() in authors:
+        elif (
+            is_opened_by(proposal.content.author, approval.person)
+            or approval.person.email.casefold() in authors
+        ):
             replay.void_reasons[approval.event_id] = VoidReason.OWN
         else:
             approvers.append(approval.person)
@@ -222,7 +233,7 @@ def normalize_address(person: Person) -> str:
     return person.email.casefold()
 
 
-def _is_own(author: Author, person: Person) -> bool:
+def is_opened_by(author: Author, person: Person) -> bool:
     """Return True if a person opened the proposal; a client's proposal belongs to no person."""
     if author.known_by is IdentitySource.CLIENT:
         return False
@@ -345,22 +356,30 @@ _MAX_READ_COMMITS = 50_000  # the maximum number of commits of a proposal that a
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
-    """Return the lower-case addresses of the people who wrote commits in `tip` that `target` lacks.
+    """Return the lower-case addresses of the people who wrote commits in `tip` that `target` lacks."""
+    return frozenset(map_commit_authors(git, graph, tip, target))
 
-    They are the authors, committers and co-authors, such as the author of an applied suggestion.
+
+def map_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> dict[str, str]:
+    """Return the people who wrote commits in `tip` that `target` lacks, each with one such commit.
+
+    The keys are the lower-case addresses of authors, committers and co-authors, such as the author of an
+    applied suggestion.
 
     A client commits in the name of its user, who may not have read the commit. The author of such a commit
     counts only if a token proved the author. A user who amended or rebased such a commit counts as its
     author.
     """
-    addresses = set()
+    commits_by_address: dict[str, str] = {}
     for id in list_commits_between(graph, tip, target, max_commits=_MAX_READ_COMMITS)[0]:
         commit = git.commit(id)
         if not _is_client_commit(commit):
-            addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}
+            addresses = {commit.author.email.casefold(), commit.committer.email.casefold()}
             if read_trailers(commit.message).get(SUGGESTED_BY_TRAILER) != IdentitySource.CLIENT:
                 addresses |= read_co_author_emails(commit.message)
-    return frozenset(addresses)
+            for address in addresses:
+                commits_by_address.setdefault(address, id)
+    return commits_by_address
 
 
 def _is_client_commit(commit: Commit) -> bool:

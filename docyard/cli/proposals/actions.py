@@ -92,6 +92,12 @@ def print_action_result(
         )
     for name, choice in (decisions or {}).items():
         printer.print_line(f"{name} was resolved with {choice}", indent=2, hang=2)
+    if decisions:
+        printer.print_line(
+            "You are an author of the proposal now, and cannot approve it: ask another person.",
+            indent=2,
+            hang=2,
+        )
     if pull_request_report is not None:
         _print_pull_request(printer, pull_request_report)
     printer.print_command(f"next: {next_step}", indent=2)

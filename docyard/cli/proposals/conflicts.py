@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 
+AUTHORSHIP_WARNING = (
+    "Resolving a conflict makes you an author of the proposal, who cannot approve it. To approve it "
+    "yourself, ask an agent to resolve the conflicts."
+)
+"""The warning for a user who is about to resolve conflicts."""
+
 _MAX_VERSION_LINES = 12
 _MAX_EXAMPLES = 4  # the example command names conflicts; if there are more of them, it names their files
 _MAX_VERSION_CHARS = 2_000
@@ -124,6 +130,7 @@ def print_conflicts(
     printer.print_line("or write the decisions, which may contain new text, into a file:")
     printer.print_command(f"docyard proposals conflicts {id} --json > decisions.json", indent=2)
     printer.print_command(f"docyard proposals refresh {id} --resolve decisions.json", indent=2)
+    printer.print_line(AUTHORSHIP_WARNING)
 
 
 def _print_version(printer: PagePrinter, label: str, text: str, style: str, *, exists: bool) -> None:

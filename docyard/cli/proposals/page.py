@@ -22,7 +22,7 @@ from docyard.cli.proposals.changes import (
     select_changes,
 )
 from docyard.cli.proposals.comments import print_comments, print_reviews, review_to_data, thread_to_data
-from docyard.cli.proposals.conflicts import format_conflict_name
+from docyard.cli.proposals.conflicts import AUTHORSHIP_WARNING, format_conflict_name
 from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token, list_unknown_tokens
 from docyard.terminal import styles
@@ -53,6 +53,13 @@ def suggest_next_command(view: ProposalView) -> str:
         return f"docyard proposals conflicts {proposal.id}"
     if view.merge_requirements.unreviewed_changes is not None:
         return f"docyard proposals refresh {proposal.id}"
+    for requirement in view.merge_requirements.requirements:
+        if requirement.lacks_approver:
+            names = join_words(list(requirement.authors or requirement.approvers))
+            return (
+                f"add an approver to rule {requirement.number} of docyard.toml: "
+                f"no other person than {names} may approve, and no author can"
+            )
     return (
         format_approve_command(proposal)
         if view.merge_requirements.blockers
@@ -216,6 +223,7 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
             f"Conflicts with {proposal.content.target}: {len(view.preview.conflicts):,}, in {path_list}"
         )
         printer.print_command(f"docyard proposals conflicts {proposal.id}", indent=2)
+        printer.print_line(AUTHORSHIP_WARNING, indent=2, hang=2)
 
 
 def _print_failed_check(printer: PagePrinter, check: CheckResult) -> None:

@@ -151,6 +151,19 @@ def test_approval_of_own_proposal_or_without_token_is_refused(
     assert "0" * 48 not in error
 
 
+def test_approval_that_no_person_can_give_is_not_the_next_step(
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand
+) -> None:
+    (repo / "docyard.toml").write_text('[[protect]]\npaths = ["**"]\napprovers = ["ann"]\n')
+    git("add", "docyard.toml")
+    git("commit", "--quiet", "--message", "Rules")
+    Tokens(repo / ".git").add("ann", "Ann", "ann@example.com")
+    run_command("submit", proposal_id)
+    page = run_command("show", proposal_id)
+    assert "next: add an approver to rule 1 of docyard.toml" in page
+    assert f"proposals approve {proposal_id}" not in page
+
+
 def test_review_of_a_draft_names_the_author_of_the_next_step(
     ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:

@@ -82,6 +82,8 @@ def test_unresolved_conflict_changes_no_branch(
     )
     for command in ("refresh", "merge"):
         assert run_command(command, proposal_id, code=1) == output
+    for page in (output, run_command("show", proposal_id)):
+        assert "Resolving a conflict makes you an author of the proposal, who cannot approve it." in page
     assert git("for-each-ref") == refs_before
     [name] = [line for line in output.splitlines() if line.startswith("task")]
     assert (
@@ -113,6 +115,7 @@ def test_names_resolve_one_unit_or_whole_file(
         name,
     )
     assert output.startswith(f"Refreshed {proposal_id} as ")
+    assert "You are an author of the proposal now, and cannot approve it" in output
     assert read_merged_plan(repo, git) == TEXT.replace("One", "Our").replace("First", "Their").replace(
         "it", "theirs"
     )

@@ -70,8 +70,11 @@ def test_person_who_resolved_conflict_without_token_cannot_approve(setup: Propos
     setup.repo.git("config", "user.email", "bea@example.org")
     setup.proposal_actions.refresh(proposal.id, GIT_ACTOR, RefreshResolutions(lambda _: resolutions))
     assert "Docyard-Hand: git" in setup.log("-1", "--format=%B", proposal.content.branch)
-    with pytest.raises(OwnProposal):
+    tip = setup.proposal_actions.find(proposal.id).tip
+    with pytest.raises(OwnProposal, match=f"by the commit {str(tip)[:8]}") as error_info:
         setup.approve(setup.proposal_actions.find(proposal.id))
+    assert error_info.value.details["author_commit"] == tip
+    assert "Ask another person" in error_info.value.fix
     setup.approve(setup.proposal_actions.find(proposal.id), "cyd")
     assert setup.proposal_actions.merge(proposal.id, setup.person()).is_new
 

@@ -16,6 +16,7 @@ from workspace.proposals.approvals import (
     VoidReason,
     evaluate_reviews,
     find_commit_authors,
+    is_opened_by,
     normalize_address,
 )
 from workspace.proposals.events import IdentitySource
@@ -24,7 +25,7 @@ from workspace.proposals.review.changes import list_merge_changes
 from workspace.proposals.unreviewed import find_unreviewed_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from workspace.merge.trees import Merge
     from workspace.policy.protection import GoverningRule
@@ -73,7 +74,7 @@ class RuleRequirement(NamedTuple):
     `number` is the rule's number, from 1. `approved_by` are names of tokens, one for each person whose
     approval counts. `approvers` and `may_merge` are also names of tokens; an empty tuple allows every person.
     `unknown` are names in these two without a token in this repository. `checks_failed` are the checks that
-    failed or were not run.
+    failed or were not run. `authors` are those of `approvers` who are authors of the proposal.
     """
 
     number: int
@@ -84,6 +85,16 @@ class RuleRequirement(NamedTuple):
     may_merge: tuple[str, ...]
     unknown: tuple[str, ...]
     checks_failed: tuple[str, ...]
+    authors: tuple[str, ...] = ()
+
+    @property
+    def lacks_approver(self) -> bool:
+        """Return True if an approval is missing, and each approver is an author or has approved already."""
+        return (
+            bool(self.approvers)
+            and len(self.approved_by) < self.approvals_needed
+            and set(self.approvers) <= {*self.authors, *self.approved_by}
+        )
 
     @property
     def is_met(self) -> bool:
@@ -132,8 +143,15 @@ def evaluate_requirements(
     passed_checks = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
+    author_addresses = {address.casefold() for address in commit_authors}
+
+    def is_author(person: Person) -> bool:
+        is_opener = is_opened_by(proposal.content.author, person)
+        return is_opener or normalize_address(person) in author_addresses
+
     requirements = tuple(
-        _evaluate_rule(governing_rule, reviews, passed_checks, tokens) for governing_rule in governing_rules
+        _evaluate_rule(governing_rule, reviews, passed_checks, tokens, is_author)
+        for governing_rule in governing_rules
     )
     unread_blockers = (
         _make_unread_blocker(proposal.unread_event_count, only_clients=not governing_rules)
@@ -183,9 +201,14 @@ def find_blocker_for_actor(
 
 
 def _evaluate_rule(
-    governing_rule: GoverningRule, reviews: EffectiveReviews, passed_checks: set[str], tokens: Keyring
+    governing_rule: GoverningRule,
+    reviews: EffectiveReviews,
+    passed_checks: set[str],
+    tokens: Keyring,
+    is_author: Callable[[Person], bool],
 ) -> RuleRequirement:
     rule = governing_rule.rule
+    owners = {name: tokens.find_owner(name) for name in dict.fromkeys((*rule.approvers, *rule.merge))}
     counted_approvers = [
         person for person in reviews.approvers if not rule.approvers or person.token in rule.approvers
     ]
@@ -197,10 +220,13 @@ def _evaluate_rule(
         tuple(sorted(people.values())),
         rule.approvers,
         rule.merge,
-        tuple(
-            name for name in dict.fromkeys((*rule.approvers, *rule.merge)) if tokens.find_owner(name) is None
-        ),
+        tuple(name for name, owner in owners.items() if owner is None),
         tuple(check for check in dict.fromkeys(rule.checks) if check not in passed_checks),
+        tuple(
+            name
+            for name in dict.fromkeys(rule.approvers)
+            if (owner := owners[name]) is not None and is_author(owner.person)
+        ),
     )
 
 
@@ -252,13 +278,20 @@ def _list_unmet_requirements(
             unknown_text = (
                 f"; no token of {_format_names(unknown_approvers)} is known here" if unknown_approvers else ""
             )
+            author_verb = "is an author" if len(requirement.authors) == 1 else "are authors"
+            author_text = (
+                f"; {_format_names(requirement.authors)} {author_verb} of it, and cannot approve it"
+                if requirement.authors
+                else ""
+            )
             approvals = "approval" if needed == 1 else "approvals"
             verb, has = ("needs", "has") if len(requirement.paths) == 1 else ("need", "have")
             blockers.append(
                 MergeBlocker(
                     NEEDS_APPROVAL,
                     f"{format_paths(requirement.paths)} {verb} {needed} {approvals}{approvers_text} of the "
-                    f"proposal as it is now, and {has} {count}{approved_text}{void_text}{unknown_text}",
+                    f"proposal as it is now, and {has} {count}{approved_text}{void_text}{unknown_text}"
+                    f"{author_text}",
                 )
             )
     failed_checks = dict.fromkeys(
