@@ -28,6 +28,14 @@ def suggest_fix(error: WorkspaceError) -> str:
     """Return the fix of an error for the user of a shell, with the command that lists valid names."""
     if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
         return f"Reopen the proposal with `docyard proposals reopen {error.details['proposal']}`."
+    if error.code == "NOTHING_PROPOSED":
+        import shlex
+
+        branch, proposal = shlex.quote(str(error.details["branch"])), error.details["proposal"]
+        return (
+            f"Commit changes on its branch (`git switch {branch}`), then run "
+            f"`docyard proposals submit {proposal}`; or run `docyard proposals close {proposal}`."
+        )
     if error.code == "PROPOSAL_MOVED":
         return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows the proposal."
     listing_hint = "" if error.suggestion_source is None else _find_list_command(error.suggestion_source)

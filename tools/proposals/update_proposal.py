@@ -262,6 +262,7 @@ def _refresh(
 
 _EXAMPLE_ID = "k7m2q9xa"
 _PLACEHOLDER = "…"
+_ACTIONS_ON_COMMITS = ("submit", "approve", "merge")  # an empty proposal refuses them
 _MAX_PROPOSALS_LISTED = 5
 _PERSON_ONLY_CODES = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
 
@@ -414,11 +415,16 @@ def _next_step(context: Context, action: str, result: ActionResult) -> NextStep:
             return NextStep("Reopen it with ", reopen_call)
         case "request_changes" if context.offers("edit_document"):
             return NextStep("View it with its comments: ", view)
-        case "refresh" if proposal.content.submitted_commit is None:
+        case "refresh" if proposal.content.submitted_commit is None and not _is_empty(context, proposal):
             submit = call("update_proposal", proposal=proposal.id, action="submit")
             return NextStep("Request a review with ", submit)
         case _:
             return NextStep("See its state and its merge requirements with ", view)
+
+
+def _is_empty(context: Context, proposal: Proposal) -> bool:
+    """Return True if an open proposal has no commit of its own."""
+    return proposal.is_open and context.workspace.proposal_reviews().preview(proposal).is_empty
 
 
 def _explain_usage(context: Context, proposal_actions: ProposalActions, arguments: CallArguments) -> Answer:
@@ -442,6 +448,8 @@ def _explain_usage(context: Context, proposal_actions: ProposalActions, argument
 def _explain_actions(context: Context, proposal: Proposal) -> Answer:
     """Return the answer to a call without an action: the actions that the proposal's state allows."""
     names = list_allowed_actions(proposal)
+    if _is_empty(context, proposal):
+        names = [name for name in names if name not in _ACTIONS_ON_COMMITS]
     data: Data = {
         "proposal": proposal.id,
         "state": proposal.state.value,

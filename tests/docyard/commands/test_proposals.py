@@ -164,6 +164,17 @@ def test_approval_that_no_person_can_give_is_not_the_next_step(
     assert f"proposals approve {proposal_id}" not in page
 
 
+def test_empty_proposal_is_not_submitted_or_approved(
+    ben_token_file: Path, run_command: RunCommand, run_json: RunJson
+) -> None:
+    proposal = run_json("create", "Empty")
+    for command in ("submit", "approve"):
+        error = run_command(command, proposal["proposal"], "--token-file", str(ben_token_file), code=3)
+        assert "has no commit of its own" in error
+        assert f"Commit changes on its branch (`git switch {proposal['branch']}`)" in error
+        assert f"`docyard proposals close {proposal['proposal']}`" in error
+
+
 def test_review_of_a_draft_names_the_author_of_the_next_step(
     ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:

@@ -88,6 +88,10 @@ def test_emoji_and_duplicate_titles_are_accepted_and_long_title_is_refused(call_
 def test_every_action_has_usage(call_tool: CallTool, proposal: str) -> None:
     assert set(call_tool("update_proposal").data["usage"]["actions"]) == set(ACTIONS)
     actions = call_tool("update_proposal", proposal=proposal)
+    assert not {"submit", "approve", "merge"} & set(actions.data["actions"])  # it has no commit yet
+    call_next_step(call_tool, actions)
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    actions = call_tool("update_proposal", proposal=proposal)
     assert "submit" in actions.data["actions"]
     call_next_step(call_tool, actions)
     for invalid_fields, code, field in (

@@ -50,8 +50,9 @@ def test_author_acts_next_on_draft(call_tool: CallTool, proposal: str) -> None:
     assert submission.data["state"] == "open"
 
 
-def test_author_acts_next_on_open_proposal_without_own_commit(call_tool: CallTool, proposal: str) -> None:
-    update(call_tool, proposal, "submit")
+def test_author_acts_next_on_open_proposal_without_own_commit(call_tool: CallTool) -> None:
+    fields = {"title": "Empty", "description": "", "submit": True}
+    proposal = check_success(call_tool("create_proposal", **fields))["proposal"]
     check_next_actor(call_tool, proposal, "author", [])
 
 

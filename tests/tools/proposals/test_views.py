@@ -211,8 +211,11 @@ def test_invalid_list_arguments_return_working_example(
 
 
 def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace: Workspace) -> None:
-    proposal = create_proposal(call_tool, "Empty")
-    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    fields = {"title": "Empty", "description": "", "submit": True}
+    proposal = check_success(call_tool("create_proposal", **fields))["proposal"]
+    submission = call_tool("update_proposal", proposal=proposal, action="submit")
+    assert submission.data["code"] == "NOTHING_PROPOSED"
+    assert "Write to it with proposal" in submission.data["fix"]
     view = call_tool("view_proposal", proposal=proposal)
     assert [block["code"] for block in view.data["missing"]] == ["NOTHING_PROPOSED"]
     assert view.data["next_step"].startswith("Write to the proposal, for example with edit_document")

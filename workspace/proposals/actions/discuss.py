@@ -14,6 +14,7 @@ from workspace.proposals.actions.repository import (
     ActionResult,
     Actor,
     ProposalEnded,
+    check_not_empty,
     check_not_ended,
     make_key_reused_error,
 )
@@ -115,13 +116,14 @@ def edit(
 
 
 def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
-    """Request a review of the current proposal.
+    """Request a review of the current proposal. Raises NothingProposed, ProposalEnded.
 
     The event names the commits whose change requests stay open, because only refreshes follow them.
     """
     proposal = repository.find(name)
     if repository.find_earlier_events(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
+        check_not_empty(repository.workspace, proposal, "review")
     is_new = proposal.content.submitted_commit != proposal.tip
     open_commits = find_open_change_requests(repository.workspace.git, proposal)
     return _append_event(
@@ -226,6 +228,7 @@ def review(
             tip=tip,
         )
     if verdict is ReviewDecision.APPROVE:
+        check_not_empty(repository.workspace, proposal, "approve")
         check_not_own(repository.workspace.git, repository.graph, proposal, actor.event_author)
     bodies: list[EventBody] = []
     if proposal.is_open:

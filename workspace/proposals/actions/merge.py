@@ -16,6 +16,7 @@ from workspace.proposals.actions.repository import (
     NothingProposed,
     ProposalEnded,
     check_not_ended,
+    has_no_commits,
     resolve_target_tip,
 )
 from workspace.proposals.approvals import NeedsPerson, make_needs_person_error, make_needs_review_scope_error
@@ -97,13 +98,9 @@ def _try_merge(
             proposal=proposal.id,
             tip=tip,
         )
-    if tip in workspace.git.merge_bases(resolve_target_tip(workspace, target), tip):
+    if has_no_commits(workspace, proposal, resolve_target_tip(workspace, target)):
         _check_not_merged(repository, proposal)
-        raise NothingProposed(
-            f"the proposal '{proposal.id}' has no commit of its own, so there is nothing to merge",
-            fix=f"Write to it with proposal '{proposal.id}', or close it.",
-            proposal=proposal.id,
-        )
+        raise NothingProposed(proposal, "merge")
 
     tokens = Tokens(workspace.git.common_dir)
     checked_tokens: Mapping[str, KnownPerson] | None = None

@@ -347,6 +347,29 @@ def build_branch_name(id: str, title: str) -> str:
 
 
 class NothingProposed(WorkspaceError):
-    """An error: a proposal has no commit of its own."""
+    """An error: a proposal has no commit of its own. `branch` is its branch."""
 
     code: ClassVar[str] = "NOTHING_PROPOSED"
+
+    def __init__(self, proposal: Proposal, action: str) -> None:
+        super().__init__(
+            f"the proposal '{proposal.id}' has no commit of its own, so there is nothing to {action}",
+            fix=f"Write to it with proposal '{proposal.id}', or close it.",
+            proposal=proposal.id,
+            branch=proposal.content.branch,
+        )
+
+
+def has_no_commits(workspace: Branch, proposal: Proposal, target_tip: str) -> bool:
+    """Return True if the target contains the tip of an open proposal."""
+    return proposal.tip is not None and proposal.tip in workspace.git.merge_bases(target_tip, proposal.tip)
+
+
+def check_not_empty(workspace: Branch, proposal: Proposal, action: str) -> None:
+    """Raise NothingProposed unless a proposal has a commit that its target lacks.
+
+    Without a target there is nothing to compare with, and no error.
+    """
+    target_tip = workspace.git.tip(proposal.content.target)
+    if target_tip is not None and has_no_commits(workspace, proposal, target_tip):
+        raise NothingProposed(proposal, action)

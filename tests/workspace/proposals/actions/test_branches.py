@@ -116,6 +116,7 @@ def test_checked_out_proposal_branch_is_writable(setup: ProposalSetup) -> None:
 
 def test_proposing_to_invalid_targets_is_refused(setup: ProposalSetup, tmp_path: Path) -> None:
     proposal = setup.open()
+    setup.append(proposal.id, "Mine.")
     for branch in (proposal.content.branch, "docyard/discussion"):
         other_workspace = Workspace.open(setup.repo.path, branch=branch, durable=False)
         with pytest.raises(InvalidTarget):

@@ -165,15 +165,14 @@ def test_refresh_does_not_answer_change_request(setup: ProposalSetup, refreshes_
 
 
 def test_only_refresh_with_resolutions_answers_change_request(setup: ProposalSetup) -> None:
-    empty_proposal = setup.open()
-    setup.proposal_actions.submit(empty_proposal.id, AGENT_ACTOR)
+    unanswered_proposal = setup.submit_proposal()
     setup.proposal_actions.review(
-        empty_proposal.id, setup.person(), ReviewDecision.REQUEST_CHANGES, "Say something."
+        unanswered_proposal.id, setup.person(), ReviewDecision.REQUEST_CHANGES, "Say something."
     )
-    setup.write("Meanwhile.")
-    setup.proposal_actions.refresh(empty_proposal.id, AGENT_ACTOR)
+    setup.repo.commit({"notes.md": "# Notes\n\nMeanwhile.\n"})
+    setup.proposal_actions.refresh(unanswered_proposal.id, AGENT_ACTOR)
     assert (
-        setup.proposal_actions.submit(empty_proposal.id, AGENT_ACTOR).proposal.state
+        setup.proposal_actions.submit(unanswered_proposal.id, AGENT_ACTOR).proposal.state
         is ProposalState.CHANGES_REQUESTED
     )
     proposal, conflict_error = propose_with_conflict(setup)
