@@ -44,6 +44,7 @@ REASON_LABELS = {
     AttentionReason.CHANGES_REQUESTED: "Changes are requested",
     AttentionReason.CONFLICTS: "Conflicts with its target",
     AttentionReason.MENTIONED: "You are mentioned",
+    AttentionReason.READY: "Ready to merge",
 }
 """The reasons why a proposal needs a person, as text for this person."""
 
@@ -78,10 +79,18 @@ class _CachedAttention(NamedTuple):
     attention: Attention
 
 
+class _CachedReadiness(NamedTuple):
+    """The readiness of the proposal with this attention; a new attention needs a new evaluation."""
+
+    attention: Attention
+    is_ready: bool
+
+
 class NeededProposals(NamedTuple):
     """The proposals that need a person: the reasons by the ids of the proposals.
 
-    `unchecked` are the open proposals that were not read, and own ones whose conflicts are unknown.
+    `unchecked` are the open proposals that were not read, own ones whose conflicts are unknown, and approved
+    ones whose merge was not tried.
     """
 
     reasons: Mapping[str, tuple[AttentionReason, ...]]
@@ -96,6 +105,7 @@ class Inbox:
         self._actions, self._reviews = workspace.proposal_actions(), workspace.proposal_reviews()
         self._tokens = Tokens(workspace.git.common_dir)
         self._attentions: LRUCache[str, _CachedAttention] = LRUCache(_MAX_CACHED_PROPOSALS)
+        self._readiness: LRUCache[str, _CachedReadiness] = LRUCache(_MAX_CACHED_PROPOSALS)
         self._targets: LRUCache[str, _Target] = LRUCache(_MAX_CACHED_TARGETS)
         self._code_owners: LRUCache[tuple[str, str], CodeOwners | None] = LRUCache(_MAX_CACHED_TARGETS)
         self._participants = Participants()
@@ -135,7 +145,7 @@ class Inbox:
             tuple(
                 proposal
                 for proposal in open_proposals
-                if proposal.id not in attentions or _lacks_conflicts(attentions[proposal.id], person)
+                if proposal.id not in attentions or _is_unchecked(attentions[proposal.id], person)
             ),
         )
 
@@ -151,7 +161,8 @@ class Inbox:
         """Return the people whom the selected proposals concern, by the ids of the proposals.
 
         `proposals` are all of the repository. If `person` is given, conflicts are searched only in proposals
-        that this person owns. Merges are computed for at most `max_merge_s` seconds; further conflicts are
+        that this person owns, and approved proposals that this person may merge are checked for being ready.
+        Merges are computed for at most `max_merge_s` seconds; further conflicts are
         unknown. After `max_read_s` seconds, the remaining proposals are omitted.
         """
         tokens = self._read_tokens()
@@ -168,14 +179,31 @@ class Inbox:
             if branch not in targets:
                 targets[branch] = self._read_target(branch)
             facts_key = (events.get(proposal.id, ()), targets[branch], participants, tokens)
-            attention = self._determine(proposal, *facts_key, tips)
+            attention = determined = self._determine(proposal, *facts_key, tips)
             if proposal.is_open and (person is None or person.key == attention.owner.key):
                 may_merge = not _is_over(start, max_merge_s)
                 attention = attention._replace(
                     has_conflicts=self._reviews.has_conflicts(proposal, tips, may_merge=may_merge)
                 )
+            if determined.is_ready is None and person is not None and determined.may_merge(person):
+                may_merge = not _is_over(start, max_merge_s)
+                attention = attention._replace(
+                    is_ready=self._check_readiness(proposal, determined, may_merge=may_merge)
+                )
             attentions[proposal.id] = attention
         return attentions
+
+    def _check_readiness(self, proposal: Proposal, attention: Attention, *, may_merge: bool) -> bool | None:
+        """Return True if no requirement of a merge is missing; None if it is unknown and must not be tried."""
+        cached = self._readiness.find(proposal.id)
+        if cached is not None and cached.attention is attention:
+            return cached.is_ready
+        if not may_merge:
+            return None
+        requirements = self._actions.find_merge_requirements(proposal, self._reviews.preview(proposal))
+        is_ready = all(blocker.only_clients for blocker in requirements.blockers)
+        self._readiness.put(proposal.id, _CachedReadiness(attention, is_ready))
+        return is_ready
 
     def _list_events(self, proposals: Sequence[Proposal]) -> Mapping[str, Sequence[Event]]:
         """Return the events of all proposals; those of the last call if it had the same object."""
@@ -291,9 +319,10 @@ def _is_over(start: float, limit_s: float | None) -> bool:
     return limit_s is not None and time.monotonic() - start >= limit_s
 
 
-def _lacks_conflicts(attention: Attention, person: Participant) -> bool:
-    """Return True if the conflicts of a person's own proposal are unknown."""
-    return attention.has_conflicts is None and attention.owner.key == person.key
+def _is_unchecked(attention: Attention, person: Participant) -> bool:
+    """Return True if the conflicts of a person's own proposal are unknown, or a merge was not tried."""
+    lacks_conflicts = attention.has_conflicts is None and attention.owner.key == person.key
+    return lacks_conflicts or (attention.is_ready is None and attention.may_merge(person))
 
 
 def get_inbox(workspace: Workspace) -> Inbox:

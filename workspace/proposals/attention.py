@@ -43,6 +43,7 @@ class AttentionReason(StrEnum):
     CHANGES_REQUESTED = "changes_requested"  # the person's own proposal has a change request
     CONFLICTS = "conflicts"  # the person's own proposal conflicts with its target
     MENTIONED = "mentioned"  # the person has not answered a mention
+    READY = "ready"  # it is approved, and the person may merge it
 
 
 class ReviewerSource(StrEnum):
@@ -97,7 +98,9 @@ class Attention(NamedTuple):
     `owner` opened it, or a client did in the owner's name (`is_by_client`). `authors` are the keys of people
     who cannot approve it. `awaits_anyone` is True if it waits for a review by any person but its authors and
     `deciders`, the keys of people who decided on the current commit. `has_conflicts` is None if it is
-    unknown. `notes` are problems of CODEOWNERS.
+    unknown. `notes` are problems of CODEOWNERS. `is_ready` is True if no requirement of a merge is missing;
+    None if it has its approvals, and the merge was not tried. `merge_tokens` are the names of tokens that
+    each rule permits to merge; an empty list permits all.
     """
 
     owner: Participant
@@ -112,6 +115,8 @@ class Attention(NamedTuple):
     mentions: tuple[PersonMention, ...]
     has_conflicts: bool | None
     notes: tuple[str, ...] = ()
+    is_ready: bool | None = False
+    merge_tokens: tuple[tuple[str, ...], ...] = ()
 
     @property
     def awaited_people(self) -> tuple[Participant, ...]:
@@ -133,8 +138,15 @@ class Attention(NamedTuple):
             AttentionReason.MENTIONED: any(
                 mention.person.key == key and not mention.is_answered for mention in self.mentions
             ),
+            AttentionReason.READY: self.is_ready is True and self.may_merge(person),
         }
         return tuple(reason for reason, applies in conditions.items() if applies)
+
+    def may_merge(self, person: Participant) -> bool:
+        """Return True if the rules permit a person to merge; without a rule, every person may."""
+        return not self.merge_tokens or any(
+            all(not names or token in names for names in self.merge_tokens) for token in person.tokens
+        )
 
     def list_concerned(self) -> Mapping[Participant, tuple[AttentionReason, ...]]:
         """Return the people who are named by the proposal and needed by it, with the reasons.
@@ -204,7 +216,13 @@ def determine_attention(facts: ProposalFacts, participants: Participants) -> Att
         _list_mentions(facts, participants),
         facts.has_conflicts if proposal.is_open else False,
         facts.notes,
+        None if awaits_review and _is_approved(proposal, needs) else False,
+        tuple(governing_rule.rule.merge for governing_rule in facts.governing_rules),
     )
+
+
+def _is_approved(proposal: Proposal, needs: _ReviewNeeds) -> bool:
+    return proposal.state is ProposalState.APPROVED and needs.approvals.is_met
 
 
 def _recognize_all(authors: Iterable[Author], participants: Participants) -> tuple[Participant, ...]:

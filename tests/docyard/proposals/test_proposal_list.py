@@ -166,6 +166,22 @@ def test_search_of_needed_proposals_ends_at_its_time_limit(tmp_path: Path) -> No
     assert inbox.find_needed(proposals, person) == ({waiting.id: (AttentionReason.REVIEW,)}, ())
 
 
+def test_approved_proposal_needs_those_who_may_merge_it_while_it_is_ready(tmp_path: Path) -> None:
+    setup = ProposalSetup(tmp_path / "repo", RULE + 'merge = ["cid"]\n')
+    proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    bea, cid = (setup.person(name).person for name in ("bea", "cid"))
+    setup.approve(proposal)
+    inbox, proposals = get_inbox(setup.workspace), setup.proposal_actions.list_all()
+    assert inbox.find_needed(proposals, inbox.identify(bea), max_merge_s=0) == ({}, ())
+    unchecked = inbox.find_needed(proposals, inbox.identify(cid), max_merge_s=0).unchecked
+    assert [other.id for other in unchecked] == [proposal.id]
+    ready = {proposal.id: (AttentionReason.READY,)}
+    assert inbox.find_needed(proposals, inbox.identify(cid)) == (ready, ())
+    assert inbox.find_needed(proposals, inbox.identify(cid), max_merge_s=0) == (ready, ())
+    setup.repo.commit({"specs/api.md": "# API\n"})
+    assert inbox.find_needed(proposals, inbox.identify(cid)) == ({}, ())
+
+
 def test_own_proposals_with_unknown_conflicts_are_unchecked(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "repo")
     proposal = setup.submit_proposal(slug="use")

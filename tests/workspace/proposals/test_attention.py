@@ -48,7 +48,7 @@ SUBMITTED = Submitted(COMMIT), BY_ANA
 REQUEST = seal_review(BEN, ReviewDecision.REQUEST_CHANGES), BY_BEN
 APPROVE = seal_review(BEN), BY_BEN
 
-REVIEW, CHANGES, CONFLICTS, MENTIONED = AttentionReason
+REVIEW, CHANGES, CONFLICTS, MENTIONED, READY = AttentionReason
 
 
 def determine(
@@ -227,6 +227,16 @@ def test_request_of_a_client_is_no_decision_of_its_user() -> None:
 
 def test_conflicts_need_the_owner() -> None:
     assert list_reasons(determine(has_conflicts=True)) == {"a": [CONFLICTS]}
+
+
+def test_ready_proposal_needs_those_who_may_merge() -> None:
+    rules = [Protection(merge=("ana", "cid")), Protection(merge=("ben", "cid"), approvals=1)]
+    attention = determine(SUBMITTED, APPROVE, rules=rules)
+    assert (attention.is_ready, list_reasons(attention)) == (None, {})
+    assert list_reasons(attention._replace(is_ready=True)) == {"c": [READY]}
+    assert determine(SUBMITTED, rules=rules).is_ready is False
+    free = determine(SUBMITTED, APPROVE)._replace(is_ready=True)
+    assert list_reasons(free) == {"a": [READY], "b": [READY], "c": [READY]}
 
 
 def test_mention_needs_the_person_until_an_answer() -> None:

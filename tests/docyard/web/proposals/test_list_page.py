@@ -63,7 +63,7 @@ def pages_of_many_proposals(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         ("?path=g*.md&state=all&author=ada", "2 proposals", 2),
         ("?path=specs", "No proposal matches", 0),
         ("?path=/guide.md&search=herons", "the path begins with a slash", 1),
-        ("?needs=me", "No proposal needs you", 0),
+        ("?needs=me", "Ready to merge", 1),
     ],
     ids=[
         "open",
