@@ -345,6 +345,13 @@ MUTATIONS = (
         ("tests/workspace/policy", "tests/tools/proposals", "tests/acceptance/gate/test_gate.py"),
     ),
     Mutation(
+        "a proposal is approved only with the approvals that its rules require",
+        "workspace/proposals/actions/repository.py",
+        "        return proposal._replace(state=ProposalState.OPEN)\n",
+        "        return proposal\n",
+        ("tests/docyard/commands/test_proposals.py",),
+    ),
+    Mutation(
         "policy check of a merge",
         "workspace/proposals/actions/merge.py",
         "            raise MergeBlocked(proposal, evaluation, (blocker.code, blocker.message))\n",

@@ -26,6 +26,7 @@ VOID_REASONS = {
     VoidReason.REPLACED: "replaced by a later review",
     VoidReason.OUTDATED: "void, since the proposal was edited after it",
     VoidReason.UNSEEN: "void, since the merge would add changes that it does not cover",
+    VoidReason.NOT_APPROVER: "by a person who is not an approver of these documents, so it does not count",
     VoidReason.OWN: "on their own work, so it does not count",
     VoidReason.REWRITTEN: "void, since the branch was rewritten after it",
     VoidReason.GONE: "void, since the branch was deleted",

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from tools.tool import Context, Data
     from workspace.proposals.actions.merge_gate import MergeBlocker, RuleRequirement
+    from workspace.proposals.actions.repository import ActionResult
     from workspace.proposals.approvals import VoidReason
     from workspace.proposals.proposal import Proposal, ReviewStatus
     from workspace.proposals.review.changes import CommitChanges
     from workspace.proposals.review.checks import CheckResult
+    from workspace.workspace import Workspace
 
 _MAX_REVIEWS = 20
 _MAX_PROBLEMS = 20
@@ -159,6 +161,27 @@ def describe_review(
         "holds": void_reason is None,
         **({"void": void_reason.value} if void_reason is not None else {}),
     }
+
+
+def explain_missing_approvals(workspace: Workspace, result: ActionResult) -> list[str]:
+    """Return why an open proposal is not approved by the approval of `result`; empty if it is approved.
+
+    The text states whether the approval counts.
+    """
+    # Imported here because most answers do not need the policy.
+    from workspace.proposals.actions.merge_gate import NEEDS_APPROVAL
+    from workspace.proposals.proposal import ProposalState
+
+    proposal = result.proposal
+    if proposal.state is not ProposalState.OPEN:
+        return []
+    requirements = workspace.proposal_actions().find_merge_requirements(
+        proposal, workspace.proposal_reviews().preview(proposal)
+    )
+    messages = [blocker.message for blocker in requirements.blockers if blocker.code == NEEDS_APPROVAL]
+    counts = not any(event_id in requirements.void_reasons for event_id in result.event_ids)
+    beginning = "more approvals are needed" if counts else "the approval is recorded, but it does not count"
+    return [escape_invisible(f"{beginning}: {'; '.join(messages)}")] if messages else []
 
 
 def find_void_approvals(context: Context, proposal: Proposal) -> Mapping[str, VoidReason]:

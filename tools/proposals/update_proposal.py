@@ -395,6 +395,10 @@ def _build_answer(context: Context, action: Action, result: ActionResult) -> Ans
     if action.name == "submit":
         pull_request, hints = open_and_describe_pull_request(context.workspace.proposal_actions(), proposal)
         data |= pull_request
+    if action.name == "approve":
+        from tools.proposals.review_state import explain_missing_approvals
+
+        hints = explain_missing_approvals(context.workspace, result)
     if action.name == "merge":
         data["target"] = proposal.content.target
         hints += describe_broken_dependencies(result)
@@ -449,7 +453,7 @@ def _explain_actions(context: Context, proposal: Proposal) -> Answer:
     """Return the answer to a call without an action: the actions that the proposal's state allows."""
     names = list_allowed_actions(proposal)
     if _is_empty(context, proposal):
-        names = [name for name in names if name not in _ACTIONS_ON_COMMITS]
+        names = tuple(name for name in names if name not in _ACTIONS_ON_COMMITS)
     data: Data = {
         "proposal": proposal.id,
         "state": proposal.state.value,

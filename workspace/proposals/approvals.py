@@ -1,7 +1,7 @@
 """The check of who may approve a proposal, and the selection of its valid reviews.
 
 The validity of a review depends on the events, on its seal, and on the tokens of this repository. The merge
-gate applies the `approvers` of a rule.
+gate and the state of a proposal apply the `approvers` of a rule.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
@@ -29,6 +30,7 @@ from workspace.proposals.events import Author, IdentitySource, ReviewDecision, R
 from workspace.proposals.proposal import CommitRelation
 
 if TYPE_CHECKING:
+    from workspace.config.tables import Protection
     from workspace.git.ancestry import Graph
     from workspace.git.objects import Commit
     from workspace.git.reader import GitReader
@@ -142,6 +144,7 @@ class VoidReason(StrEnum):
     REPLACED = "replaced"  # the same person made another decision later
     OUTDATED = "outdated"  # the proposal is at another commit now
     UNSEEN = "unseen"  # the merge would protect text that the reviewed commit does not contain
+    NOT_APPROVER = "not_approver"  # no rule that needs approvals lists the person as an approver
     OWN = "own"  # the person opened the proposal, or wrote commits of it
     REWRITTEN = "rewritten"  # the proposal no longer has the reviewed commit
     GONE = "gone"  # the branch of the proposal was deleted
@@ -159,11 +162,27 @@ class EffectiveReviews(NamedTuple):
     """The valid reviews: approvals, separately for each token of a person, and change requests.
 
     `void_reasons` maps the event id of each other approval to the reason why it does not count.
+    `approvals` maps the event id of each valid approval to its person.
     """
 
     approvers: tuple[Person, ...]
     change_requesters: tuple[Author, ...]
     void_reasons: Mapping[str, VoidReason]
+    approvals: Mapping[str, Person] = MappingProxyType({})
+
+    def list_approver_tokens(self, rule: Protection) -> tuple[str, ...]:
+        """Return the names of the tokens whose approvals count for a rule, one for each person."""
+        people = {
+            normalize_address(person): person.token
+            for person in reversed(self.approvers)
+            if is_approver(rule, person)
+        }
+        return tuple(sorted(people.values()))
+
+
+def is_approver(rule: Protection, person: Person) -> bool:
+    """Return True if an approval by a person's token counts for a rule."""
+    return not rule.approvers or person.token in rule.approvers
 
 
 class _Approval(NamedTuple):
@@ -190,7 +209,7 @@ def evaluate_reviews(
     for event in events:
         replay.apply(event)
     authors = {address.casefold() for address in commit_authors}
-    approvers = []
+    approvals = {}
     for approval in (latest for by_token in replay.approvals.values() for latest in by_token.values()):
         if approval.commit != proposal.tip:
             replay.void_reasons[approval.event_id] = VoidReason.OUTDATED
@@ -202,9 +221,9 @@ def evaluate_reviews(
         ):
             replay.void_reasons[approval.event_id] = VoidReason.OWN
         else:
-            approvers.append(approval.person)
+            approvals[approval.event_id] = approval.person
     requesters = tuple(author for by_key in replay.change_requests.values() for author in by_key.values())
-    return EffectiveReviews(tuple(sorted(approvers)), requesters, replay.void_reasons)
+    return EffectiveReviews(tuple(sorted(approvals.values())), requesters, replay.void_reasons, approvals)
 
 
 def find_void_reason(status: ReviewStatus, void_reasons: Mapping[str, VoidReason]) -> VoidReason | None:

@@ -280,12 +280,7 @@ class _ReviewNeeds:
         self, governing_rule: GoverningRule, facts: ProposalFacts, participants: Participants
     ) -> ApprovalCount:
         rule = governing_rule.rule
-        approvers = {
-            person.email.casefold()
-            for person in facts.reviews.approvers
-            if not rule.approvers or person.token in rule.approvers
-        }
-        count = ApprovalCount(len(approvers), rule.approvals)
+        count = ApprovalCount(len(facts.reviews.list_approver_tokens(rule)), rule.approvals)
         for token in rule.approvers if rule.approvals else ():
             name = f"@{token}"
             self._add_name(name, participants.find_by_token(token), ReviewerSource.RULE)

@@ -254,7 +254,7 @@ class ProposalState(StrEnum):
     GONE = "gone"  # its branch was deleted
     DRAFT = "draft"  # it was not submitted yet
     CHANGES_REQUESTED = "changes_requested"
-    APPROVED = "approved"  # by another person, at the current commit; the policy sets the required number
+    APPROVED = "approved"  # by another person, at the current commit, and as the rules require
     OPEN = "open"
 
 

@@ -16,7 +16,7 @@ from workspace.escapes import escape_invisible
 from workspace.proposals.proposal import ProposalState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from workspace.proposals.actions.actions import PullRequestReport
@@ -47,12 +47,13 @@ def print_action_result(
     decisions: Mapping[str, str] | None = None,
     pull_request_report: PullRequestReport | None = None,
     token_file: Path | None = None,
+    hints: Sequence[str] = (),
 ) -> None:
     """Print the result of `action`, such as "approved", and the next step.
 
     `token_file` is the file of the token that the command used; a merge that follows may need it too.
     `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` describes the
-    proposal's pull request on a forge.
+    proposal's pull request on a forge. `hints` are printed before the next step.
     """
     proposal = result.proposal
     next_step = _suggest_step_after(action, proposal)
@@ -64,6 +65,8 @@ def print_action_result(
             data["decided"] = dict(decisions)
         if pull_request_report is not None:
             data["pull_request"] = _pull_request_to_data(pull_request_report)
+        if hints:
+            data["hints"] = [*hints]
         console.print_json({**data, "next_step": next_step})
         return
     printer = PagePrinter()
@@ -100,6 +103,8 @@ def print_action_result(
         )
     if pull_request_report is not None:
         _print_pull_request(printer, pull_request_report)
+    for hint in hints:
+        printer.print_line(f"{hint[:1].upper()}{hint[1:]}.", indent=2, hang=2)
     printer.print_command(f"next: {next_step}", indent=2)
 
 

@@ -41,6 +41,7 @@ def command(
         identify_actor,
         print_action_result,
     )
+    from tools.proposals.review_state import explain_missing_approvals
     from workspace.proposals.approvals import NeedsPerson
     from workspace.proposals.events import ReviewDecision
 
@@ -55,5 +56,11 @@ def command(
     except NeedsPerson as error:
         error.fix = TOKEN_FIX
         raise
-    print_action_result(result, "approved", as_json=as_json, token_file=token_file)
+    print_action_result(
+        result,
+        "approved",
+        as_json=as_json,
+        token_file=token_file,
+        hints=explain_missing_approvals(workspace, result),
+    )
     return Exit.DONE

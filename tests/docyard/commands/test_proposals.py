@@ -175,6 +175,36 @@ def test_empty_proposal_is_not_submitted_or_approved(
         assert f"`docyard proposals close {proposal['proposal']}`" in error
 
 
+def test_approval_by_a_person_who_is_not_an_approver_is_reported_and_leaves_the_proposal_open(
+    repo: Path,
+    git: Git,
+    tmp_path: Path,
+    ben_token_file: Path,
+    proposal_id: str,
+    run_command: RunCommand,
+    run_json: RunJson,
+) -> None:
+    (repo / "docyard.toml").write_text(POLICY_SETTINGS.replace('["ben"]', '["ana", "ben"]'))
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Rules")
+    run_command("submit", proposal_id)
+    carl_token_file = tmp_path / "carl"
+    carl_token_file.touch(mode=0o600)
+    carl_token_file.write_text(Tokens(repo / ".git").add("carl", "Carl", "carl@example.org"))
+    carl_options, ben_options = ("--token-file", str(carl_token_file)), ("--token-file", str(ben_token_file))
+    output = " ".join(run_command("approve", proposal_id, *carl_options).split())
+    assert "The approval is recorded, but it does not count: guide.md needs 1 approval by ana or" in output
+    assert "not counted are approvals by people who are not approvers" in output
+    result = run_json("approve", proposal_id, *carl_options)
+    assert (result["state"], len(result["hints"])) == ("open", 1)
+    view = run_json("show", proposal_id)
+    assert (view["state"], view["reviews"][-1]["void"]) == ("open", "not_approver")
+    assert [proposal["state"] for proposal in run_json("list")["proposals"]] == ["open"]
+    result = run_json("approve", proposal_id, *ben_options)
+    assert (result["state"], "hints" in result) == ("approved", False)
+    assert [proposal["state"] for proposal in run_json("list")["proposals"]] == ["approved"]
+
+
 def test_review_of_a_draft_names_the_author_of_the_next_step(
     ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:

@@ -156,7 +156,7 @@ def test_forge_approval_is_shown_but_satisfies_no_rule(setup: ForgeSetup) -> Non
         "Good.",
         CommitRelation.CURRENT,
     )
-    assert reloaded_proposal.state is ProposalState.APPROVED
+    assert reloaded_proposal.state is ProposalState.OPEN
     blockers = setup.proposal_actions.find_merge_requirements(
         reloaded_proposal, setup.workspace.proposal_reviews().preview(reloaded_proposal)
     )
@@ -178,7 +178,7 @@ def test_change_request_remains_until_its_author_approves(setup: ForgeSetup) -> 
     assert setup.reload(proposal).state is ProposalState.CHANGES_REQUESTED
     setup.local_forge.state.review(number, "ana", "approved")
     setup.check_pull_request(proposal)
-    assert setup.reload(proposal).state is ProposalState.APPROVED
+    assert setup.reload(proposal).state is ProposalState.OPEN
 
 
 def test_reviews_and_comments_are_imported_once(setup: ForgeSetup) -> None:
@@ -331,7 +331,7 @@ def test_failure_of_one_pull_request_does_not_affect_others(setup: ForgeSetup) -
     assert check_result.error is not None
     assert check_result.error.code == "FORGE_DENIED"
     assert [pull_request.proposal for pull_request in check_result.pull_requests] == [first_proposal.id]
-    assert setup.reload(first_proposal).state is ProposalState.APPROVED
+    assert [status.approves for status in setup.reload(first_proposal).reviews] == [True]
 
 
 def test_response_for_another_pull_request_is_rejected(setup: ForgeSetup) -> None:

@@ -16,6 +16,7 @@ from workspace.proposals.approvals import (
     VoidReason,
     evaluate_reviews,
     find_commit_authors,
+    is_approver,
     is_opened_by,
     normalize_address,
 )
@@ -54,6 +55,7 @@ _VOID_DESCRIPTIONS = {
     VoidReason.COPIED: "with a copied seal",
     VoidReason.OUTDATED: "of another commit",
     VoidReason.UNSEEN: "of less than the merge would change",
+    VoidReason.NOT_APPROVER: "by people who are not approvers",
     VoidReason.OWN: "of one's own work",
 }
 
@@ -140,6 +142,7 @@ def evaluate_requirements(
     proposal's commit. Raises the errors of `tokens`.
     """
     reviews = evaluate_reviews(proposal, events, tokens, commit_authors, is_all_reviewed=not unreviewed)
+    void_reasons = {**reviews.void_reasons, **_find_uncounted_approvals(reviews, governing_rules)}
     passed_checks = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
@@ -165,9 +168,21 @@ def evaluate_requirements(
         *unreviewed_blockers,
         *map(_make_change_request_blocker, reviews.change_requesters),
         *unread_blockers,
-        *_list_unmet_requirements(requirements, reviews.void_reasons),
+        *_list_unmet_requirements(requirements, void_reasons),
     )
-    return MergeEvaluation(requirements, blockers, reviews.void_reasons, unreviewed)
+    return MergeEvaluation(requirements, blockers, void_reasons, unreviewed)
+
+
+def _find_uncounted_approvals(
+    reviews: EffectiveReviews, governing_rules: Sequence[GoverningRule]
+) -> dict[str, VoidReason]:
+    """Return the valid approvals by people whom no rule that needs approvals lists, by their event ids."""
+    rules = [governing_rule.rule for governing_rule in governing_rules if governing_rule.rule.approvals]
+    return {
+        event_id: VoidReason.NOT_APPROVER
+        for event_id, person in reviews.approvals.items()
+        if rules and not any(is_approver(rule, person) for rule in rules)
+    }
 
 
 def find_blocker_for_actor(
@@ -209,15 +224,11 @@ def _evaluate_rule(
 ) -> RuleRequirement:
     rule = governing_rule.rule
     owners = {name: tokens.find_owner(name) for name in dict.fromkeys((*rule.approvers, *rule.merge))}
-    counted_approvers = [
-        person for person in reviews.approvers if not rule.approvers or person.token in rule.approvers
-    ]
-    people = {normalize_address(person): person.token for person in reversed(counted_approvers)}
     return RuleRequirement(
         governing_rule.number,
         governing_rule.paths,
         rule.approvals,
-        tuple(sorted(people.values())),
+        reviews.list_approver_tokens(rule),
         rule.approvers,
         rule.merge,
         tuple(name for name, owner in owners.items() if owner is None),

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.merge.trees import Merge
     from workspace.policy.tokens import Person
+    from workspace.proposals.discussion import Discussion
     from workspace.proposals.events import Event, EventBody
+    from workspace.proposals.review.review import TargetTips
     from workspace.writing.write import WriteResult
 
 
@@ -45,11 +47,34 @@ class ProposalRepository:
 
     def list_all(self) -> tuple[Proposal, ...]:
         """Return every proposal, the last opened first."""
-        return self._event_log.read_consistently(self._proposals.list_all)
+        return self._event_log.read_consistently(self._list_all)
 
     def find(self, name: str) -> Proposal:
         """Return the proposal of an id, a prefix of it, or its branch's name. Raises ProposalNotFound."""
-        return self._event_log.read_consistently(lambda discussion: self._proposals.find(discussion, name))
+
+        def find(discussion: Discussion) -> Proposal:
+            return self._check_approved_state(self._proposals.find(discussion, name), discussion, {})
+
+        return self._event_log.read_consistently(find)
+
+    def _list_all(self, discussion: Discussion) -> tuple[Proposal, ...]:
+        tips: TargetTips = {}
+        return tuple(
+            self._check_approved_state(proposal, discussion, tips)
+            for proposal in self._proposals.list_all(discussion)
+        )
+
+    def _check_approved_state(self, proposal: Proposal, discussion: Discussion, tips: TargetTips) -> Proposal:
+        """Return an approved proposal as open if a rule that governs it lacks approvals."""
+        if proposal.state is not ProposalState.APPROVED:
+            return proposal
+        # Imported here because the first calls of a server do not need it.
+        from workspace.proposals.review.review import get_proposal_review
+
+        events = discussion.events_of(proposal.id).events
+        if get_proposal_review(self.workspace).has_required_approvals(proposal, events, tips):
+            return proposal
+        return proposal._replace(state=ProposalState.OPEN)
 
     def list_ids(self) -> tuple[str, ...]:
         """Return the ids of proposals with events."""

@@ -11,8 +11,9 @@ from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
 from workspace.paths import fold_name
-from workspace.policy.protection import TouchedPath, read_types_before
-from workspace.proposals.approvals import find_commit_authors
+from workspace.policy.protection import TouchedPath, find_governing_rules, read_types_before
+from workspace.policy.tokens import Tokens
+from workspace.proposals.approvals import evaluate_reviews, find_commit_authors
 from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
     MAX_THREADS_PER_PAGE,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.merge.trees import FileConflict, Merge
     from workspace.proposals.comments import CommentLocation
-    from workspace.proposals.events import Author
+    from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
@@ -293,6 +294,34 @@ class ProposalReview:
         old, new = self._read_snapshots(compared_commits)
         return tuple(
             TouchedPath(path, read_types_before(old, path) | read_types_before(new, path)) for path in paths
+        )
+
+    def has_required_approvals(
+        self, proposal: Proposal, events: Sequence[Event], tips: TargetTips | None = None
+    ) -> bool:
+        """Return True if each rule that governs a proposal's changes has its approvals.
+
+        The rules are those of the target's tip; without a rule no approval is required. Return False if the
+        rules, the changes or the tokens cannot be read. `events` are the proposal's events in order.
+        """
+        tips = {} if tips is None else tips
+        try:
+            target = self._find_target_tip(proposal, tips)
+            if target is None:
+                return True
+            config = self._workspace.snapshot(target).config
+            if not config.protect:
+                return True
+            rules = find_governing_rules(config, self.find_touched_paths(proposal, config, tips))
+            if not any(governing_rule.rule.approvals for governing_rule in rules):
+                return True
+            tokens = Tokens(self._workspace.git.common_dir)
+            reviews = evaluate_reviews(proposal, events, tokens, self.commit_authors(proposal, tips))
+        except WorkspaceError:  # the page of the proposal states the reason
+            return False
+        return all(
+            len(reviews.list_approver_tokens(governing_rule.rule)) >= governing_rule.rule.approvals
+            for governing_rule in rules
         )
 
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
