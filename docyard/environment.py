@@ -174,11 +174,16 @@ def read_embedding_key() -> str | None:
     return os.environ.get(EMBEDDING_KEY, "").strip() or None
 
 
+def read_engine_urls() -> tuple[str | None, str | None]:
+    """Return the URLs of the database of indexes and of its replica, from the variables."""
+    return os.environ.get(ENGINE_URL) or None, os.environ.get(ENGINE_READ_URL) or None
+
+
 def read_engine_options() -> EngineOptions:
     """Return the storage of indexes that the variables name: a database, or files. Raises InvalidEngine."""
     from index.postgres.options import create_engine_options
 
-    return create_engine_options(os.environ.get(ENGINE_URL) or None, os.environ.get(ENGINE_READ_URL) or None)
+    return create_engine_options(*read_engine_urls())
 
 
 def read_config_path() -> Path | None:

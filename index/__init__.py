@@ -3,6 +3,7 @@
 analysis/       text analysis: the raw tokens of a text, and the index terms of each token
 artifacts/      artifacts: an index with its documents in a folder, served without a repository
 building/       the building of an index: documents in, segments out
+comparison.py   the comparison of an index in two storages: lists of sample questions
 conditions.py   conditions of a query: the sections that it selects, as a tree of values
 cursors.py      cursors: opaque tokens that continue one search, and no other search
 documents.py    documents as the index reads them, and section records as it returns them

@@ -18,6 +18,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
+    from index.comparison import Comparison
     from index.hints import Hint
     from index.link_graph.graph import LinkGraph
     from index.live import LiveIndex
@@ -429,6 +430,17 @@ class SearchIndex:
     def rebuild(self, progress: Progress | None = None) -> str | None:
         """Rebuild the index next to the old one, swap the two, and return the indexed commit."""
         return self._live.rebuild(progress).commit
+
+    def compare(
+        self, other: SearchIndex, question_count: int, progress: Progress | None = None
+    ) -> Comparison:
+        """Update this index and another one of the branch, and compare their lists of sample questions.
+
+        Raises the errors of `search` about an index that cannot be used.
+        """
+        from index.comparison import compare_indexes
+
+        return compare_indexes(self._live, other._live, question_count, progress)
 
     def erase(self, progress: Progress | None = None) -> str | None:
         """Remove all vectors, rebuild the index from the tip, and return the indexed commit.

@@ -120,6 +120,7 @@ COMMANDS = {
     "build": "Build an artifact that is served without a repository.",
     "export": "Write the documents as static HTML, with llms.txt.",
     "index": "Show the state of the search index, or rebuild it.",
+    "engine": "Move the search index to a database, or back to files.",
     "list": "List the documents, with their titles.",
     "new": "Create a document from a template.",
     "show": "Show a document, section, task, commit or proposal.",

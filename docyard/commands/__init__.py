@@ -10,6 +10,7 @@ Each module defines a click command named `command`.
     demo.py        `docyard demo`
     doctor.py      `docyard doctor`
     documents/     `docyard list`, `docyard show`
+    engine/        `docyard engine`
     eval.py        `docyard eval`
     export.py      `docyard export`
     fix.py         `docyard fix`

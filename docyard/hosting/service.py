@@ -75,6 +75,13 @@ class OrganizationsService:
         self._follower.listen_to_hangup()
         self._follower.start()
 
+    def read(self) -> None:
+        """Read the organizations once, without following them. Raises SchemaMismatch, DatabaseUnavailable."""
+        self._check_schema()
+        self.hosting.reload()
+        if self.hosting.failure is not None:
+            raise self.hosting.failure
+
     def _read_remote_access(self) -> Access:
         return restrict_access(environment.read_remote_access(), self.settings.operator.url_hosts)
 
