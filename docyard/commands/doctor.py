@@ -127,7 +127,7 @@ def check_all(
     """Yield every finding, in the order repository, rules, proposals, remote, index, environment."""
     from docyard.doctor.environment import check_repository_state
     from docyard.doctor.index import check_index
-    from docyard.doctor.proposals import check_approvals, check_proposals, check_remote
+    from docyard.doctor.proposals import check_approvals, check_proposals, check_remote, check_remote_urls
     from docyard.doctor.repository import build_unreadable_finding, check_repository
     from docyard.doctor.rules import check_rules
     from docyard.doctor.storage import check_damage
@@ -145,6 +145,7 @@ def check_all(
         check_rules(workspace),
         check_proposals(workspace.git),
         check_approvals(workspace),
+        check_remote_urls(workspace.git),
         check_remote(workspace),
         check_index(workspace),
     ):

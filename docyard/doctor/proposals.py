@@ -5,7 +5,9 @@ The remote is compared in its state of the last fetch; nothing is fetched.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -14,13 +16,12 @@ from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from workspace.git.reader import GitReader
     from workspace.sync.status import TrackedState
     from workspace.workspace import Workspace
 
 AREA = "repository"
+_BUNDLE_HEADER = re.compile(rb"# v\d+ git bundle\n")
 
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
@@ -80,6 +81,17 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
         )
 
 
+def _is_bundle(file: Path) -> bool:
+    """Return True if a file has the first line of a bundle; a missing file is recognized by its name."""
+    try:
+        with file.open("rb") as stream:
+            return _BUNDLE_HEADER.match(stream.read(32)) is not None
+    except FileNotFoundError:
+        return file.suffix == ".bundle"
+    except (OSError, ValueError):  # a folder, a URL that is no path, or a file that cannot be read
+        return False
+
+
 def _check_tokens(common_dir: Path) -> Iterator[Finding]:
     from workspace.policy.tokens import Tokens
 
@@ -89,6 +101,19 @@ def _check_tokens(common_dir: Path) -> Iterator[Finding]:
         yield Finding(
             Severity.ERROR, AREA, f"{error.message}, so no proposal can be approved here", error.fix
         )
+
+
+def check_remote_urls(git: GitReader) -> Iterator[Finding]:
+    """Yield each remote whose URL is a bundle: such a file is a backup, which no synchronization reaches."""
+    for name, url in git.remotes().items():
+        file = (git.worktree or git.common_dir) / Path(url.removeprefix("file://"))
+        if _is_bundle(file):
+            yield Finding(
+                Severity.WARNING,
+                AREA,
+                f"the remote '{name}' is a bundle, as after a restore of a backup",
+                f"git config --remove-section remote.{quote(name)}, then git remote add {quote(name)} URL",
+            )
 
 
 def check_remote(workspace: Workspace) -> Iterator[Finding]:

@@ -69,3 +69,21 @@ def test_unsynchronised_branch_is_reported_with_reason(repo: Path, git: Git, tmp
         "warning | the local branch and the branch of 'origin' have diverged | docyard sync merges them"
         in format_findings(repo)
     )
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_remote_that_is_a_bundle_is_reported_with_the_commands_that_replace_it(
+    repo: Path, git: Git, tmp_path: Path, is_removed: bool
+) -> None:
+    bundle = tmp_path / "team.bundle"
+    git("bundle", "create", "-q", str(bundle), "--all")
+    git("remote", "add", "origin", str(bundle))
+    git("remote", "add", "other", str(tmp_path))
+    git("remote", "add", "far", "https://docs.example.org/team.bundle.git")
+    if is_removed:
+        bundle.unlink()
+    findings = [line for line in format_findings(repo).splitlines() if "bundle" in line]
+    assert findings == [
+        "warning | the remote 'origin' is a bundle, as after a restore of a backup | "
+        "git config --remove-section remote.origin, then git remote add origin URL"
+    ]
