@@ -281,6 +281,17 @@ def _run_command(arguments: Sequence[str] | None) -> int:
     return code if isinstance(code, int) else Exit.DONE
 
 
+_USAGE_HINTS = {
+    "proposal_id": "ID is one id, as `docyard proposals list` shows them.",
+    "ours": "`docyard proposals conflicts ID` shows the names of conflicts.",
+    "title": "A title with spaces needs quotes.",
+    "type_name": "A type is given as --type TYPE, and --types lists the types.",
+}
+"""Hints for wrong usage, by the name of a parameter of the command."""
+
+
 def _suggest_help(error: click.UsageError) -> str:
     context = error.ctx
-    return f"Run `{context.command_path if context else 'docyard'} --help`."
+    fix = f"Run `{context.command_path if context else 'docyard'} --help`."
+    names = [parameter.name for parameter in context.command.params] if context else []
+    return " ".join((fix, *(_USAGE_HINTS[name] for name in names if name in _USAGE_HINTS)))

@@ -28,7 +28,7 @@ from docyard.commands import options
 from docyard.open_workspace import add_path_to_errors, find_folder, open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit, print_warning
-from workspace.errors import InvalidConfig
+from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ _TOKEN_REMARK = (
 
 
 @click.command(name="init")
-@click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.argument("path", required=False, type=click.Path(path_type=Path))
 @options.repository
 @click.option(
     "--anchors",
@@ -237,6 +237,8 @@ def command(
     if requirement is not None and forge is None:
         raise click.UsageError(f"--docyard needs --workflow: {', '.join(FORGE_KINDS)}")
     folder = find_folder(path or repo)
+    if folder.is_file():
+        raise click.UsageError(f"{folder} is a file, and a workspace is a folder")
     if project_hosts:
         server_url = None if url is None else _read_server_url(url, project_hosts)
         return _connect_project_hosts(folder, project_hosts, server_url, write, as_json)
@@ -260,9 +262,22 @@ def command(
         if site is not None:
             _print_workspace(is_new_repository, site, commit)
         _print_hosts(hosts, None if only_hosts else folder)
-    if not only_hosts:
+    if only_hosts:
+        _warn_unless_repository(folder)
+    else:
         _print_warnings(open_workspace(folder, branch, warns=False))
     return Exit.DONE
+
+
+def _warn_unless_repository(folder: Path) -> None:
+    """Print a warning if a server cannot open a folder."""
+    from workspace.git.reader import GitReader
+
+    try:
+        GitReader(folder)
+    except WorkspaceError as error:
+        fix = f"Run `docyard init {shlex.quote(str(folder))}` first."
+        print_warning(f"the configurations do not work yet: {error.message} ({folder})", fix)
 
 
 def _detect_site(folder: Path, branch: str | None) -> SiteSettings:
@@ -490,6 +505,10 @@ def _print_workspace(is_new_repository: bool, site: SiteSettings, commit: str | 
         if commit
         else "Wrote docyard.toml. This repository requires signed commits, so commit it yourself:\n"
         "    git add docyard.toml && git commit"
+    )
+    click.echo(
+        "Headings of new documents get explicit anchors; `anchors` and `anchors_on_new` in docyard.toml "
+        "select another form, or none."
     )
     click.echo(
         "For existing documents: `docyard validate` reports problems, "

@@ -66,6 +66,8 @@ def parse_address(text: str) -> ListenAddress:
     """
     host, colon, port_text = text.rpartition(":")
     port = parse_port(port_text)
+    if colon and host and port is None and port_text.isdecimal():
+        raise ValueError(f"the port of '{text[:80]}' must be from 0 to 65535")
     if not colon or not host or port is None:
         raise ValueError(f"'{text[:80]}' must be HOST:PORT; write 127.0.0.1:8000, or [::1]:8000")
     if host.lower() == "localhost":

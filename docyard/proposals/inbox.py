@@ -194,7 +194,7 @@ class Inbox:
         return attentions
 
     def _check_readiness(self, proposal: Proposal, attention: Attention, *, may_merge: bool) -> bool | None:
-        """Return True if no requirement of a merge is missing; None if it is unknown and must not be tried."""
+        """Return True if no requirement of a merge is missing; None if it is unknown and is not tried."""
         cached = self._readiness.find(proposal.id)
         if cached is not None and cached.attention is attention:
             return cached.is_ready

@@ -28,6 +28,8 @@ def suggest_fix(error: WorkspaceError) -> str:
     """Return the fix of an error for the user of a shell, with the command that lists valid names."""
     if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
         return f"Reopen the proposal with `docyard proposals reopen {error.details['proposal']}`."
+    if error.code == "PROPOSAL_NOT_FOUND":
+        return f"{error.fix} `docyard proposals list` shows the ids."
     if error.code == "NOTHING_PROPOSED":
         import shlex
 

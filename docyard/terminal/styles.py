@@ -8,8 +8,12 @@ a terminal has colours.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 TITLE = "bold"
 MUTED = "dim"
@@ -68,6 +72,27 @@ class HelpFormatter(click.HelpFormatter):
 
 
 class HelpContext(click.Context):
-    """The context of a command whose help has styles."""
+    """The context of a command whose help has styles.
+
+    Click's parser of options raises errors without a context; they get the context of their command.
+    """
 
     formatter_class = HelpFormatter
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if isinstance(error, click.UsageError) and error.ctx is None:
+            error.ctx = self
+        if isinstance(error, click.NoSuchOption) and error.possibilities:
+            from workspace.nearest import find_nearest
+
+            # Click compares the dashes, too.
+            name = error.option_name.lstrip("-")
+            error.possibilities = [
+                option for option in error.possibilities if find_nearest(name, [option.lstrip("-")])
+            ]
+        return super().__exit__(exc_type, error, traceback)

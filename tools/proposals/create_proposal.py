@@ -47,6 +47,10 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(CreateProposalArguments, arguments)
+    if request.title is not None:
+        from workspace.proposals.events import validate_title
+
+        validate_title(request.title)  # also without a description, whose absence is no error
     if request.title is None or request.description is None:
         return _explain_usage(context, arguments, request)
     proposal_actions = context.workspace.proposal_actions()

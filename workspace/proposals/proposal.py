@@ -388,12 +388,17 @@ class Proposals:
         def select_opened(ids: Iterable[str]) -> list[str]:
             return [*islice(self._select_opened(discussion, ids), _MAX_LISTED_IDS)]
 
-        ids = select_opened(find_nearest(name, discussion.proposals)) or select_opened(discussion.proposals)
+        nearest_ids = select_opened(find_nearest(name, discussion.proposals))
+        ids = nearest_ids or select_opened(discussion.proposals)
+        if nearest_ids:
+            fix = f"Did you mean '{nearest_ids[0]}'?"
+        elif ids:
+            fix = f"Name one by its id, such as '{ids[0]}'."
+        else:
+            fix = "There are no proposals yet: open one first."
         return ProposalNotFound(
             f"no proposal '{shown_name}'",
-            fix=f"Name one by its id, such as '{ids[0]}'."
-            if ids
-            else "There are no proposals yet: open one first.",
+            fix=fix,
             candidates=ids,
         )
 

@@ -48,15 +48,19 @@ def print_action_result(
     pull_request_report: PullRequestReport | None = None,
     token_file: Path | None = None,
     hints: Sequence[str] = (),
+    may_push: bool = False,
 ) -> None:
     """Print the result of `action`, such as "approved", and the next step.
 
     `token_file` is the file of the token that the command used; a merge that follows may need it too.
     `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` describes the
-    proposal's pull request on a forge. `hints` are printed before the next step.
+    proposal's pull request on a forge. `hints` are printed before the next step. `may_push` is True if a
+    merge can be pushed to a remote.
     """
     proposal = result.proposal
     next_step = _suggest_step_after(action, proposal)
+    if may_push and proposal.state is ProposalState.MERGED:
+        next_step += ", and docyard sync pushes it"
     if token_file is not None and proposal.state is ProposalState.APPROVED:
         next_step += f" --token-file {shlex.quote(str(token_file))}"
     if as_json:
@@ -191,7 +195,7 @@ def suggest_next_step(proposal: Proposal) -> str:
                 f"git branch {shlex.quote(proposal.content.branch)} {shorten_id(commit)} restores its branch"
             )
         case ProposalState.MERGED:
-            return "git log --graph shows the merge, and docyard sync pushes it"
+            return "git log --graph shows the merge"
 
 
 def format_switch_command(proposal: Proposal) -> str:

@@ -12,7 +12,7 @@ from docyard.environment import is_terminal
 from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError
 from docyard.wording import format_count, join_words
-from workspace.diff.changes import DocumentChangeKind
+from workspace.diff.changes import ChangeKind, DocumentChangeKind
 from workspace.diff.descriptions import format_one_line
 from workspace.diff.formats import (
     format_code_span,
@@ -241,6 +241,14 @@ def print_changes(
         )
 
 
+def _select_section_texts(document: DocumentChange) -> DocumentChange:
+    """Return an added or removed document as a change of its sections: the summary has the front matter."""
+    section_changes = tuple(
+        change for change in document.section_changes if change.kind is not ChangeKind.METADATA
+    )
+    return document._replace(kind=DocumentChangeKind.CHANGED, section_changes=section_changes)
+
+
 def _format_document_lines(
     documents: Sequence[DocumentChange], max_chars: int
 ) -> Iterator[tuple[Segment, ...]]:
@@ -248,7 +256,7 @@ def _format_document_lines(
     for position, document in enumerate(documents):
         summary_lines = format_lines([document], max_chars)
         text_lines = (
-            format_lines([document._replace(kind=DocumentChangeKind.CHANGED)], max_chars)[1:]
+            format_lines([_select_section_texts(document)], max_chars)[1:]
             if _is_added_or_removed(document)
             else []
         )

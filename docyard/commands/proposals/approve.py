@@ -42,12 +42,15 @@ def command(
         print_action_result,
     )
     from tools.proposals.review_state import explain_missing_approvals
+    from workspace.proposals.actions.repository import check_not_ended
     from workspace.proposals.approvals import NeedsPerson
     from workspace.proposals.events import ReviewDecision
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()
-    reviewed_commit = expand_commit_prefix(proposal_actions.find(proposal_id), commit)
+    proposal = proposal_actions.find(proposal_id)
+    check_not_ended(proposal)  # before the prompt for the token
+    reviewed_commit = expand_commit_prefix(proposal, commit)
     actor = identify_actor(workspace, token_file, prompt=True)
     try:
         result = proposal_actions.review(

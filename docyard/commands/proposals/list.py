@@ -52,8 +52,8 @@ def command(
     """List proposals, newest first: id, title, state, author, age, approvals, conflicts, comments, reviewers.
 
     A proposal needs you if it waits for your review, mentions you, is ready and you may merge it, or is your
-    own and has a change request or a conflict. You are the owner of the token, or else the user of Git's settings. The state gone means
-    that the branch was deleted without a merge.
+    own and has a change request or a conflict. You are the owner of the token, or else the user of Git's
+    settings. The state gone means that the branch was deleted without a merge.
 
     Outside a terminal, each proposal is one line of tab-separated columns without headings: id, state,
     time of the last change, author, title, branch, approvals (given/needed), conflicts (clean, conflicts or

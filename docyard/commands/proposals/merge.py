@@ -69,7 +69,7 @@ def command(
     except MergeConflict:
         # The output has the names that `refresh` accepts.
         return report_conflicts(proposal, find_conflicts(workspace, proposal), as_json=as_json)
-    print_action_result(result, "merged", as_json=as_json)
+    print_action_result(result, "merged", as_json=as_json, may_push=bool(workspace.git.remotes()))
     for hint in describe_broken_dependencies(result):
         click.echo(f"note: {hint}", err=True)
     return Exit.DONE

@@ -338,3 +338,24 @@ def test_deleted_current_folder_is_an_error(
         "error: the current folder was deleted",
         "  fix: Go to an existing folder with `cd`, and try again.",
     ]
+
+
+@loop_over(
+    ("arguments", "texts"),
+    [
+        (
+            ["proposals", "refresh", "abc", "--ours"],
+            ["docyard proposals refresh --help", "conflicts ID"],
+        ),
+        (["new", "nosuchtype", "Title"], ["needs quotes", "--type TYPE"]),
+        (["tasks", "list", "--state", "foo"], ["No such option '--state'\n"]),
+        (["tasks", "list", "--reedy"], ["Did you mean '--ready'?"]),
+        (["serve", "--http", "127.0.0.1:99999"], ["from 0 to 65535"]),
+    ],
+)
+def test_wrong_usage_is_explained(
+    arguments: list[str], texts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert [text for text in texts if text not in error] == []

@@ -205,3 +205,25 @@ def test_settings_file_documents_every_default() -> None:
     examples = {"exclude", "corpus", "taxonomy", "links", "validate", "remote", "forge", "protect"}
     for name in set(settings_table) - examples:
         assert getattr(settings, fields[name]) == getattr(defaults, fields[name])
+
+
+def test_hosts_of_a_folder_without_repository_print_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "missing"
+    assert main(["init", "--hosts", "-C", str(folder)]) == 0
+    error = capsys.readouterr().err
+    assert f"warning: the configurations do not work yet: the folder does not exist ({folder})" in error
+    assert f"fix: Run `docyard init {folder}` first." in error
+
+
+def test_file_in_place_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("Text.")
+    assert main(["init", str(file)]) == 2
+    assert f"error: {file} is a file, and a workspace is a folder" in capsys.readouterr().err
+
+
+def test_output_names_the_settings_of_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "new")]) == 0
+    assert "`anchors` and `anchors_on_new` in docyard.toml" in capsys.readouterr().out

@@ -116,7 +116,7 @@ def test_draft_is_submitted_reviewed_and_merged(
     }
     assert f"approve {proposal_id} --commit {view['tip'][:8]}" in view["next_step"]
     token_options = ("--token-file", str(ben_token_file))
-    assert "no longer at that commit" in run_command(
+    assert f"is at {view['tip'][:8]}, and not at {tip[:8]}" in run_command(
         "approve", proposal_id, "--commit", tip[:8], *token_options, code=3
     )
     run_command("approve", proposal_id, "--commit", view["tip"][:8], "-m", "Reads well.", *token_options)
@@ -203,6 +203,37 @@ def test_approval_by_a_person_who_is_not_an_approver_is_reported_and_leaves_the_
     result = run_json("approve", proposal_id, *ben_options)
     assert (result["state"], "hints" in result) == ("approved", False)
     assert [proposal["state"] for proposal in run_json("list")["proposals"]] == ["approved"]
+
+
+def test_merged_proposal_is_not_approved_and_is_pushed_only_with_a_remote(
+    git: Git, proposal_id: str, run_command: RunCommand, run_json: RunJson
+) -> None:
+    second_id = run_json("create", "Other", "-d", "")["proposal"]
+    git("commit", "--quiet", "--allow-empty", "--message", "Meanwhile")
+    assert "docyard sync" not in run_command("merge", proposal_id)
+    assert "docyard sync" not in run_command("comment", proposal_id, "-m", "Thanks.")
+    assert "was merged already" in run_command("approve", proposal_id, code=3)
+    git("remote", "add", "origin", "/nonexistent")
+    git("switch", "--quiet", f"proposals/{second_id}-other")
+    git("commit", "--quiet", "--allow-empty", "--message", "Empty")
+    git("switch", "--quiet", "main")
+    assert "docyard sync pushes it" in run_command("merge", second_id)
+
+
+def test_wrong_usage_names_the_command_and_a_hint(proposal_id: str, run_command: RunCommand) -> None:
+    error = run_command("submit", proposal_id, "zzzzzzzz", code=2)
+    assert "ID is one id, as `docyard proposals list` shows them." in error
+    assert main(["proposals", "refresh", proposal_id, "--ours"]) == 2
+
+
+def test_front_matter_of_a_new_document_is_shown_once(
+    repo: Path, git: Git, proposal_id: str, run_command: RunCommand
+) -> None:
+    git("switch", "--quiet", git("branch", "--list", "proposals/*", "--format=%(refname:short)"))
+    (repo / "typed.md").write_text("---\ntype: document\n---\n\n# Typed\n\nText.\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Typed")
+    assert run_command("show", proposal_id).count("Front matter, type") == 1
 
 
 def test_review_of_a_draft_names_the_author_of_the_next_step(
@@ -442,7 +473,8 @@ def test_title_and_description_are_edited_within_limits(
 def test_unknown_id_suggests_nearest(proposal_id: str, run_command: RunCommand) -> None:
     unknown_id = proposal_id[:-1] + ("y" if proposal_id.endswith("z") else "z")
     for command in ("show", "diff", "submit", "conflicts", "refresh", "merge", "close"):
-        assert f"such as '{proposal_id}'" in run_command(command, unknown_id, code=3)
+        error = run_command(command, unknown_id, code=3)
+        assert f"fix: Did you mean '{proposal_id}'? `docyard proposals list` shows the ids." in error
     assert "no proposal" in run_command("show", "main", code=3)
     assert run_command("show", f"proposals/{proposal_id}").startswith(proposal_id)
 

@@ -110,6 +110,12 @@ def test_every_action_has_usage(call_tool: CallTool, proposal: str) -> None:
     assert refusal.data["example"] == {"proposal": proposal, "action": "comment", "text": "…"}
 
 
+def test_merged_proposal_is_reported_before_the_needed_person(call_tool: CallTool, proposal: str) -> None:
+    check_success(call_tool("edit_document", **SECTION, proposal=proposal))
+    check_success(call_tool("update_proposal", proposal=proposal, action="merge"))
+    assert call_tool("update_proposal", proposal=proposal, action="approve").data["code"] == "PROPOSAL_ENDED"
+
+
 def test_comment_on_section_is_answered(call_tool: CallTool, proposal: str) -> None:
     check_success(call_tool("edit_document", **SECTION, proposal=proposal))
     location = {"file": "api.md", "slug": "quotas", "quote": "leaky"}
@@ -300,3 +306,9 @@ def test_comment_on_misspelt_section_returns_working_example(
     refusal = call_tool("update_proposal", proposal=proposal, action="comment", text="Why?", **invalid_fields)
     assert refusal.is_error
     assert check_success(call_tool("update_proposal", **refusal.data["example"]))["comment"]
+
+
+def test_empty_title_is_refused_without_a_description(call_tool: CallTool) -> None:
+    answer = call_tool("create_proposal", title="")
+    assert answer.is_error
+    assert answer.data["field"] == "title"

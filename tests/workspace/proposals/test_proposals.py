@@ -391,7 +391,7 @@ def test_unknown_id_returns_nearest_ids(setup: ProposalSetup) -> None:
     with pytest.raises(ProposalNotFound) as error_info:
         setup.proposals.find(discussion, "k7m2q9xb")
     assert error_info.value.details["candidates"] == [PROPOSAL_ID]
-    assert error_info.value.fix == f"Name one by its id, such as '{PROPOSAL_ID}'."
+    assert error_info.value.fix == f"Did you mean '{PROPOSAL_ID}'?"
     with pytest.raises(ProposalNotFound, match=r"no proposal 'a{60}…'"):
         setup.proposals.find(discussion, "a" * 10_000)
     assert setup.proposals.find(discussion, f"refs/heads/proposals/{PROPOSAL_ID}-any-words").id == PROPOSAL_ID

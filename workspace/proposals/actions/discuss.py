@@ -208,21 +208,23 @@ def review(
         text, "review", may_be_empty=has_comments or verdict is ReviewDecision.APPROVE
     )
     comments = _validate_comments(comments)
+    proposal = repository.find(name)
+    earlier_result = repository.find_events_by_key(proposal.id, key)
+    if earlier_result is None and verdict is not ReviewDecision.COMMENT:
+        check_not_ended(proposal)
     if verdict is not ReviewDecision.COMMENT and not actor.may_review:
         raise make_needs_review_scope_error(name, _COMMANDS[verdict])
     if verdict is ReviewDecision.APPROVE and actor.person is None:
         raise make_needs_person_error(name, "approve")
-    proposal = repository.find(name)
-    earlier_result = repository.find_events_by_key(proposal.id, key)
     if earlier_result is not None:
         _check_same_review(proposal, earlier_result, verdict, review_text, comments, commit)
         return _build_result(repository, proposal, earlier_result)
-    if proposal.is_open or verdict is not ReviewDecision.COMMENT or not has_comments:
+    if not has_comments:
         check_not_ended(proposal)
     tip = proposal.tip or ""
     if commit is not None and commit != tip:
         raise ProposalMoved(
-            f"the proposal '{proposal.id}' is no longer at that commit",
+            f"the proposal '{proposal.id}' is at {tip[:8]}, and not at {commit[:8]}",
             fix="View the proposal again, and review it as it is now.",
             proposal=proposal.id,
             tip=tip,

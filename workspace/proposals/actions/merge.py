@@ -93,7 +93,7 @@ def _try_merge(
     assert tip is not None
     if commit is not None and commit != tip:
         raise ProposalMoved(
-            f"the proposal '{proposal.id}' is no longer at that commit",
+            f"the proposal '{proposal.id}' is at {tip[:8]}, and not at {commit[:8]}",
             fix="View the proposal again, and merge it as it is now.",
             proposal=proposal.id,
             tip=tip,
