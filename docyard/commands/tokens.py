@@ -49,6 +49,9 @@ _output = click.option(
     type=click.Path(path_type=Path),
     help="Write the secret to a new file of mode 600 for --token-file, and not to standard output.",
 )
+_replace = click.option(
+    "--replace", is_flag=True, help="With --output: replace an existing file that contains only a token."
+)
 
 
 @command.command(name="add", short_help="Create a token, and print its secret.")
@@ -58,6 +61,7 @@ _output = click.option(
 @token_options.scopes
 @token_options.expires
 @_output
+@_replace
 @options.repository
 @options.as_json
 def add(
@@ -67,15 +71,17 @@ def add(
     scopes: tuple[str, ...],
     expires_at: int | None,
     output: Path | None,
+    replace: bool,
     repo: Path | None,
     as_json: bool,
 ) -> int:
     """Create a token, and print its secret once on standard output: the secret is not stored.
 
     NAME is the name in docyard.toml (approvers, merge): lower-case letters, digits, '.' and '-'. Without
-    --name and --email the token is for the person of Git's settings. Tokens with the same address belong to
-    one person, who approves once. Without --scope the token may do everything; with --scope docs:read it can
-    neither write nor approve. An expired token no longer works, and its earlier approvals stay valid.
+    --name and --email the token is for the person of Git's settings; --name needs --email. Tokens with the
+    same address belong to one person, who approves once. Without --scope the token may do everything; with
+    --scope docs:read it can neither write nor approve. An expired token no longer works, and its earlier
+    approvals stay valid.
 
     \b
     Example:
@@ -96,7 +102,7 @@ def add(
         scopes=token_options.include_lower_scopes(scopes) or ALL_SCOPES,
         expires_at=expires_at,
     )
-    secret, file = _create_secret(create, output)
+    secret, file = _create_secret(create, output, replace=replace)
     owner = tokens.authenticate(secret)
     person = owner.person
     if as_json:
@@ -127,13 +133,18 @@ def add(
     return Exit.DONE
 
 
-def _create_secret(create: Callable[[], str], output: Path | None) -> tuple[str, Path | None]:
+def _create_secret(
+    create: Callable[[], str], output: Path | None, *, replace: bool
+) -> tuple[str, Path | None]:
     """Return a new secret, and the file to which it was written, if there is one.
 
-    The file is created first, so that no secret is lost if it cannot be. Raises CommandError.
+    The file is created first, so that no secret is lost if it cannot be. Raises CommandError, and UsageError
+    for `replace` without a file.
     """
+    if replace and output is None:
+        raise click.UsageError("--replace needs --output")
     file = None if output is None else environment.get_current_directory() / output.expanduser()
-    with nullcontext() if file is None else create_secret_file(file) as stream:
+    with nullcontext() if file is None else create_secret_file(file, replace=replace) as stream:
         secret = create()
         if stream is not None:
             stream.write(f"{secret}\n")
@@ -172,21 +183,34 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
 
 @command.command(name="rotate", short_help="Give a token a new secret, and print it.")
 @click.argument("token_name", metavar="NAME")
+@token_options.expires
 @_output
+@_replace
 @options.repository
 @options.as_json
-def rotate(token_name: str, output: Path | None, repo: Path | None, as_json: bool) -> int:
+def rotate(
+    token_name: str,
+    expires_at: int | None,
+    output: Path | None,
+    replace: bool,
+    repo: Path | None,
+    as_json: bool,
+) -> int:
     """Give a token a new secret, and print it once. The old secret no longer works from now on.
 
-    Approvals that were given with the old secret stay valid. If the old secret has leaked, revoke the token
+    Approvals that were given with the old secret stay valid. An expired token needs --expires; otherwise the
+    time of expiry stays. If the old secret has leaked, revoke the token
     instead: with the secret, an approval can be forged.
 
     \b
     Example:
         docyard tokens rotate ana --output ~/ana-2.token
+        docyard tokens rotate ana --expires 90d --output ~/ana.token --replace
     """
     tokens = _open_tokens(open_workspace(repo, checks_settings=False))
-    secret, file = _create_secret(partial(tokens.rotate, token_name), output)
+    secret, file = _create_secret(
+        partial(tokens.rotate, token_name, expires_at=expires_at), output, replace=replace
+    )
     if as_json:
         owner = tokens.read_all()[token_name]
         place = {"secret": secret} if file is None else {"file": str(file)}
@@ -271,7 +295,16 @@ def _open_tokens(workspace: Workspace) -> Tokens:
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
-    """Return the name and address of the options, else of Git's settings. Raises CommandError."""
+    """Return the name and address of the options, else of Git's settings. Raises CommandError.
+
+    A name needs an address: otherwise another person's token would have the address of Git's user, and both
+    would count as one person.
+    """
+    if name is not None and email is None:
+        raise CommandError(
+            "--name needs --email: the address identifies the person",
+            fix="Pass the person's --email ADDRESS.",
+        )
     git_identity = workspace.git.identity()
     if git_identity is None and (name is None or email is None):
         raise CommandError(

@@ -96,10 +96,21 @@ def _check_tokens(common_dir: Path) -> Iterator[Finding]:
     from workspace.policy.tokens import Tokens
 
     try:
-        Tokens(common_dir).list()
+        owners = Tokens(common_dir).list_owners()
     except WorkspaceError as error:
         yield Finding(
             Severity.ERROR, AREA, f"{error.message}, so no proposal can be approved here", error.fix
+        )
+        return
+    expired_names = [owner.person.token for owner in owners if owner.has_expired()]
+    if expired_names:
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            f"{format_count(expired_names, 'token has', 'tokens have')} expired: "
+            f"{format_list(expired_names)}",
+            f"docyard tokens rotate {expired_names[0]} --expires 90d; or docyard tokens revoke "
+            f"{expired_names[0]}, which voids its approvals of open proposals",
         )
 
 

@@ -6,6 +6,9 @@ A secret is never an argument of a command, and no message contains it.
 from __future__ import annotations
 
 import os
+import re
+import secrets
+import shlex
 import stat
 import sys
 from collections.abc import Iterator
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _MAX_TOKEN_FILE_BYTES = 4_096
+_TOKEN = re.compile("docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
 _TOKEN_FILE_FIX = "Name a file of mode 600 that belongs to you and contains only the token."
 
@@ -57,16 +61,23 @@ def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
 
 
 @contextmanager
-def create_secret_file(file: Path) -> Iterator[TextIO]:
+def create_secret_file(file: Path, *, replace: bool = False) -> Iterator[TextIO]:
     """Create a file of mode 600 for a secret; it is removed if the block raises.
 
-    Raises CommandError if the file exists or cannot be written.
+    With `replace`, an existing file that contains only a token is replaced after the block, and stays as it
+    is if the block raises. Raises CommandError if the file exists otherwise, or cannot be written.
     """
+    is_replaced = replace and file.exists()
+    if is_replaced and not _TOKEN.fullmatch(_read_secret_file(file)):
+        raise CommandError(f"{file} contains more than a token", fix="Name another file.")
+    new_file = file.with_name(f".{file.name}.{secrets.token_hex(4)}") if is_replaced else file
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         os.fchmod(descriptor, 0o600)  # the default ACL of the folder may have granted more
     except FileExistsError:
-        raise CommandError(f"{file} exists already", fix="Name a new file, or remove this one.") from None
+        raise CommandError(
+            f"{file} exists already", fix="Name a new file, or replace a file of a token with --replace."
+        ) from None
     except OSError as error:
         raise CommandError(
             f"{file} cannot be written ({error.strerror})", fix="Name a new file in a folder of yours."
@@ -74,8 +85,10 @@ def create_secret_file(file: Path) -> Iterator[TextIO]:
     try:
         with open(descriptor, "w", encoding="utf-8") as stream:
             yield stream
+        if is_replaced:
+            new_file.replace(file)
     except BaseException:
-        file.unlink(missing_ok=True)
+        new_file.unlink(missing_ok=True)
         raise
 
 
@@ -83,25 +96,30 @@ def _read_secret_file(file: Path) -> str:
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise CommandError(f"the token file cannot be read ({error.strerror})", fix=_TOKEN_FILE_FIX) from None
+        raise CommandError(
+            f"the token file {file} cannot be read ({error.strerror})", fix=_TOKEN_FILE_FIX
+        ) from None
     try:
-        _check_mode(os.fstat(descriptor).st_mode)
+        _check_mode(file, os.fstat(descriptor).st_mode)
         with open(descriptor, "rb", closefd=False) as stream:
             content = stream.read(_MAX_TOKEN_FILE_BYTES + 1)
     finally:
         os.close(descriptor)
     secret = content.decode("utf-8", "replace").strip() if len(content) <= _MAX_TOKEN_FILE_BYTES else ""
     if not secret:
-        raise CommandError("the token file is empty or contains more than a token", fix=_TOKEN_FILE_FIX)
+        raise CommandError(
+            f"the token file {file} is empty or contains more than a token", fix=_TOKEN_FILE_FIX
+        )
     return secret
 
 
-def _check_mode(mode: int) -> None:
+def _check_mode(file: Path, mode: int) -> None:
     # A shell passes `<(command)` as a pipe.
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise CommandError("the token file must be a regular file or a pipe", fix=_TOKEN_FILE_FIX)
+        raise CommandError(f"the token file {file} must be a regular file or a pipe", fix=_TOKEN_FILE_FIX)
     if stat.S_ISREG(mode) and mode & 0o077:
         raise CommandError(
-            "the token file is readable or writable by other users",
-            fix="Run chmod 600 on the file; if another user may have read the token, revoke it.",
+            f"the token file {file} is readable or writable by other users",
+            fix=f"Run `chmod 600 {shlex.quote(str(file))}`; if another user may have read the token, "
+            "revoke it.",
         )

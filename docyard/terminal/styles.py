@@ -87,12 +87,13 @@ class HelpContext(click.Context):
     ) -> bool | None:
         if isinstance(error, click.UsageError) and error.ctx is None:
             error.ctx = self
+        is_suppressed = super().__exit__(exc_type, error, traceback)
         if isinstance(error, click.NoSuchOption) and error.possibilities:
             from workspace.nearest import find_nearest
 
             # Click compares the dashes, too.
             name = error.option_name.lstrip("-")
-            error.possibilities = [
-                option for option in error.possibilities if find_nearest(name, [option.lstrip("-")])
-            ]
-        return super().__exit__(exc_type, error, traceback)
+            options = [option for option in error.possibilities if find_nearest(name, [option.lstrip("-")])]
+            if options != error.possibilities:
+                raise click.NoSuchOption(error.option_name, possibilities=options, ctx=error.ctx) from error
+        return is_suppressed

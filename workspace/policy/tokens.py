@@ -409,15 +409,20 @@ class Tokens:
         self._store_token(KnownPerson(person, _hash_secret(secret), scopes, expires_at))
         return secret
 
-    def rotate(self, name: str) -> str:
+    def rotate(self, name: str, *, expires_at: int | None = None) -> str:
         """Give a token a new secret, and return it. The old secret no longer authenticates.
 
-        Approvals that were sealed with the old secret stay valid. Raises UnknownToken.
+        Approvals that were sealed with the old secret stay valid. `expires_at` replaces the time of expiry;
+        None keeps it. Raises UnknownToken, and InvalidToken for an expired token without a new time.
         """
         with self._file.edit() as tokens:
             if name not in tokens:
                 raise _make_unknown_token_error(name, tokens)
             owner = tokens[name]
+            if expires_at is not None:
+                owner = owner._replace(expires_at=expires_at)
+            if owner.has_expired():
+                raise _make_expired_error(owner)
             secret = _create_secret(name)
             old_keys = (owner.key, *owner.old_keys)[:_MAX_OLD_KEYS]
             tokens[name] = owner._replace(key=_hash_secret(secret), old_keys=old_keys)
@@ -473,10 +478,7 @@ class Tokens:
         if owner is None:
             raise InvalidToken()
         if owner.has_expired():
-            raise InvalidToken(
-                f"the token '{owner.person.token}' has expired",
-                fix=f"Revoke it and create another: `docyard tokens add {owner.person.token} --expires 90d`.",
-            )
+            raise _make_expired_error(owner)
         return owner
 
     def find_owner(self, token: str) -> KnownPerson | None:
@@ -506,6 +508,14 @@ class Tokens:
 
 def _create_secret(token_name: str) -> str:
     return f"docyard_{token_name}_{secrets.token_hex(_SECRET_BYTES)}"
+
+
+def _make_expired_error(owner: KnownPerson) -> InvalidToken:
+    name = owner.person.token
+    return InvalidToken(
+        f"the token '{name}' has expired",
+        fix=f"Give it a new secret and a new time: `docyard tokens rotate {name} --expires 90d`.",
+    )
 
 
 def _hash_secret(secret: str) -> bytes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from workspace.proposals.actions.actions import PullRequestReport
     from workspace.proposals.actions.repository import ActionResult, Actor
+    from workspace.proposals.approvals import NeedsPerson
     from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -211,6 +212,21 @@ def format_approve_command(proposal: Proposal) -> str:
 TOOL, CLIENT = "proposals", "command line"
 TOKEN_FIX = "Pass your token in DOCYARD_TOKEN or by --token-file; `docyard tokens add NAME` creates a token."
 """The fix at a shell if a person's token is required."""
+
+
+def describe_needed_person(error: NeedsPerson, token_file: Path | None) -> str:
+    """Return the fix at a shell for an action that needs a person's token.
+
+    If a token was given, it has no scope for reviews, as the tokens of agents.
+    """
+    if error.details.get("scope") is None:
+        return TOKEN_FIX
+    source = "DOCYARD_TOKEN" if token_file is None else "--token-file"
+    return (
+        f"The token in {source} lacks the scope {error.details['scope']}, as the token of an agent does. "
+        "Pass a person's own token by --token-file, or in DOCYARD_TOKEN."
+    )
+
 
 _MAX_TEXT_BYTES = 1 << 20  # the limit for a text from a pipe or a file; no proposal stores a longer text
 _EDITOR_MARK = "<!-- docyard: "

@@ -36,7 +36,7 @@ def command(
         docyard proposals approve k7m2q9xa --commit 1a2b3c4d -m "Reads well."
     """
     from docyard.cli.proposals.actions import (
-        TOKEN_FIX,
+        describe_needed_person,
         expand_commit_prefix,
         identify_actor,
         print_action_result,
@@ -57,7 +57,7 @@ def command(
             proposal_id, actor, ReviewDecision.APPROVE, message or "", commit=reviewed_commit
         )
     except NeedsPerson as error:
-        error.fix = TOKEN_FIX
+        error.fix = describe_needed_person(error, token_file)
         raise
     print_action_result(
         result,

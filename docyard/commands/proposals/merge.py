@@ -35,7 +35,7 @@ def command(
         docyard proposals merge k7m2q9xa
     """
     from docyard.cli.proposals.actions import (
-        TOKEN_FIX,
+        describe_needed_person,
         expand_commit_prefix,
         identify_actor,
         print_action_result,
@@ -60,7 +60,7 @@ def command(
             # Prompt for a token only if the merge needs a token.
             actor = identify_actor(workspace, token_file, prompt=True)
             if actor.person is None:
-                error.fix = TOKEN_FIX
+                error.fix = describe_needed_person(error, token_file)
                 raise
             result = proposal_actions.merge(proposal.id, actor, commit=reviewed_commit)
     except MergeBlocked as error:

@@ -175,6 +175,18 @@ def test_empty_proposal_is_not_submitted_or_approved(
         assert f"`docyard proposals close {proposal['proposal']}`" in error
 
 
+def test_token_of_an_agent_is_named_as_the_reason_that_it_cannot_approve(
+    repo: Path, proposal_id: str, run_command: RunCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_command("submit", proposal_id)
+    scopes = frozenset(("docs:read", "docs:write"))
+    secret = Tokens(repo / ".git").add("agent", "Ben", "ben@example.org", scopes=scopes)
+    monkeypatch.setenv("DOCYARD_TOKEN", secret)
+    error = run_command("approve", proposal_id, code=3)
+    assert "The token in DOCYARD_TOKEN lacks the scope docs:review" in error
+    assert "Pass a person's own token" in error
+
+
 def test_approval_by_a_person_who_is_not_an_approver_is_reported_and_leaves_the_proposal_open(
     repo: Path,
     git: Git,

@@ -219,7 +219,7 @@ def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
     for file, reason in reasons_by_file.items():
         with pytest.raises(CommandError, match=reason) as error_info:
             identify_owner(workspace, file, prompt=False)
-        assert str(tmp_path) not in error_info.value.message
+        assert str(file) in error_info.value.message
 
 
 def test_token_is_read_from_pipe(repo: Path, capsys: Capture) -> None:
@@ -307,3 +307,34 @@ def test_list_marks_expired_tokens(repo: Path, capsys: Capture) -> None:
         "new\tNew\tnew@example.org\t\t2191-10-27 12:26",
         "old\tOld\told@example.org\t\t2001-09-09 01:46 (expired)",
     ]
+
+
+def test_expired_token_is_rotated_only_with_a_new_time(repo: Path, capsys: Capture) -> None:
+    Tokens(repo / ".git").add("old", "Old", "old@example.org", expires_at=1_000_000_000)
+    assert main(["tokens", "rotate", "old", "-C", str(repo)]) == 3
+    assert "docyard tokens rotate old --expires 90d" in capsys.readouterr().err
+    assert main(["tokens", "rotate", "old", "--expires", "90d", "-C", str(repo)]) == 0
+    assert Tokens(repo / ".git").person(capsys.readouterr().out.strip()).token == "old"
+
+
+def test_name_without_address_is_refused(repo: Path, capsys: Capture) -> None:
+    assert main(["tokens", "add", "carl", "--name", "Carl", "-C", str(repo)]) == 3
+    assert "--name needs --email" in capsys.readouterr().err
+    assert Tokens(repo / ".git").list() == ()
+
+
+def test_file_of_a_token_is_replaced_and_stays_private(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "ann.token"
+    assert main(["tokens", "add", "ann", "--output", str(file), "-C", str(repo)]) == 0
+    rotate = ["tokens", "rotate", "ann", "-C", str(repo), "--replace"]
+    assert main([*rotate, "--output", str(file)]) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert Tokens(repo / ".git").person(file.read_text().strip()) == ANN
+    secret = file.read_text()
+    assert main(["tokens", "rotate", "none", "-C", str(repo), "--replace", "--output", str(file)]) == 3
+    assert [path.read_text() for path in tmp_path.glob("*ann.token*")] == [secret]
+    notes = write_private_file(tmp_path / "notes", "Some notes.\n")
+    assert main([*rotate, "--output", str(notes)]) == 3
+    assert f"{notes} contains more than a token" in capsys.readouterr().err
+    assert notes.read_text() == "Some notes.\n"
+    assert main(rotate) == 2

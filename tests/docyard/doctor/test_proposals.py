@@ -30,6 +30,12 @@ def test_unsafe_or_damaged_token_file_is_reported_with_fix(repo: Path) -> None:
     assert "error | the file of tokens is damaged" in format_findings(repo)
 
 
+def test_expired_tokens_are_named(repo: Path) -> None:
+    Tokens(repo / ".git").add("ana", "Ana", "ana@example.org", expires_at=1_000_000_000)
+    findings = format_findings(repo)
+    assert "note | 1 token has expired: ana | docyard tokens rotate ana --expires 90d" in findings
+
+
 def test_unreadable_events_and_branches_without_events_are_reported(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
