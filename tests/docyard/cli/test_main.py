@@ -34,6 +34,7 @@ COMMANDS_WITHOUT_REPOSITORY_OPTION = (
     "config",
     "demo",
     "completion",
+    "engine",
     "index",
     "tokens",
     "comments",
