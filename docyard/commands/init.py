@@ -141,8 +141,8 @@ exclude = ["**/AGENTS.md", "**/CLAUDE.md"]
 
 _URL_PATH = re.compile("(/[A-Za-z0-9._~-]+)*")
 _TOKEN_REMARK = (
-    f"Each member sets {TOKEN_VARIABLE} to a token of their own; VS Code asks for it once. At the server, "
-    "`docyard tokens add NAME --scope docs:read --scope docs:write` creates one that cannot approve."
+    f"Each member sets {TOKEN_VARIABLE} to the token of their agent; VS Code asks for it once. At the "
+    "server, `docyard tokens add NAME --scope docs:read --scope docs:write` creates one that cannot approve."
 )
 
 
@@ -413,6 +413,11 @@ def _read_server_url(text: str, options: tuple[str, ...]) -> str:
         raise click.UsageError(
             "--url: the path must have only letters, digits and -._~ between slashes, such as /o/team/mcp"
         )
+    if path and not path.endswith("/mcp"):
+        raise click.UsageError(
+            f"--url: the path must be that of an MCP endpoint, and end with /mcp: {page_url}/mcp, or "
+            f"{page_url}/o/ORGANIZATION/SERVER/mcp"
+        )
     return f"{page_url}{path or '/mcp'}"
 
 
@@ -444,6 +449,8 @@ def _connect_project_hosts(
             click.echo(f"{file.path} is up to date.")
         elif write:
             click.echo(f"{'Wrote' if file.state == 'created' else 'Extended'} {file.path}.")
+            for old_url in file.replaced_urls:
+                click.echo(f"  {escape_invisible(old_url)} was replaced with {url}")
         else:
             click.secho(f"{file.path} ({'new' if file.state == 'created' else 'a change'}):", bold=True)
             click.echo("".join(f"    {escape_invisible(line)}\n" for line in file.preview().splitlines()))

@@ -128,7 +128,7 @@ HOSTS = (
                 {
                     "id": _TOKEN_INPUT,
                     "type": "promptString",
-                    "description": "Your token for Docyard",
+                    "description": "The token of your agent for Docyard",
                     "password": True,
                 },
             ),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import errno
+import json
 import os
+import re
 import secrets
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,11 +36,15 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """A file of a project: `path` from its root, and its content; `before` is None if it is missing."""
+    """A file of a project: `path` from its root, and its content; `before` is None if it is missing.
+
+    `replaced_urls` are the earlier addresses of the server that the content replaces.
+    """
 
     path: str
     before: bytes | None
     after: bytes
+    replaced_urls: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -103,11 +109,34 @@ def _plan_configuration(root: Path, host: Host, project: ProjectHost, url: str |
         _extend_toml if project.path.endswith(".toml") else _extend_json
     )
     try:
-        extended = extend(text.removeprefix(mark), host.table, server)
+        text, replaced_urls = _replace_url(text.removeprefix(mark), project.path, host.table, url)
+        extended = extend(text, host.table, server)
         after = mark + (_extend_inputs(extended, project.inputs) if url is not None else extended)
     except ValueError as error:
         raise _refuse(project.path, str(error), new_text) from error
-    return ProjectFile(project.path, before, after.encode())
+    return ProjectFile(project.path, before, after.encode(), replaced_urls)
+
+
+def _replace_url(text: str, path: str, table: str, url: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the text with the URL of Docyard's own server replaced, and the URL that it had.
+
+    All other bytes stay the same. The text is returned unchanged if its server has no other URL, or if the
+    replacement would change anything else. Raises ValueError for an invalid file.
+    """
+    read: Callable[[str], dict[str, Any]] = tomllib.loads if path.endswith(".toml") else jsonc.read_object
+    data = read(text)
+    servers = data.get(table)
+    server = servers.get(SERVER_NAME) if isinstance(servers, dict) else None
+    old_url = server.get("url") if isinstance(server, dict) else None
+    if url is None or not isinstance(server, dict) or not isinstance(old_url, str) or old_url == url:
+        return text, ()
+    server["url"] = url
+    old_value, new_value = json.dumps(old_url, ensure_ascii=False), json.dumps(url)
+    for match in re.finditer(re.escape(old_value), text):
+        replaced = text[: match.start()] + new_value + text[match.end() :]
+        if read(replaced) == data:
+            return replaced, (old_url.partition("?")[0],)  # a query may contain a secret
+    return text, ()
 
 
 def _extend_json(text: str, table: str, server: Mapping[str, Any]) -> str:

@@ -91,6 +91,27 @@ def test_url_connects_every_host_to_shared_server_without_secret(repo: Path, cap
     assert "up to date" in capsys.readouterr().out
 
 
+@loop_over(
+    ("host", "path", "text"),
+    [
+        (
+            "vscode",
+            ".vscode/mcp.json",
+            '{\n  // old\n  "servers": {"docyard": {"url": "https://old/mcp", "headers": {"A": "b"}},'
+            ' "a": {"url": "https://old/mcp"}},\n  "inputs": [{"id": "docyard-token"}]}\n',
+        ),
+        ("codex", ".codex/config.toml", '# old\n[mcp_servers.docyard]\nurl = "https://old/mcp" # ours\n'),
+    ],
+)
+def test_url_of_own_server_is_replaced_and_the_rest_stays(
+    repo: Path, capsys: Capture, host: str, path: str, text: str
+) -> None:
+    file = write(repo, path, text)
+    assert main(["init", "-C", str(repo), "--host", host, "--url", URL, "--write"]) == 0
+    assert file.read_text() == text.replace("https://old/mcp", f"{URL}/mcp", 1)
+    assert f"https://old/mcp was replaced with {URL}/mcp" in capsys.readouterr().out
+
+
 def test_existing_questions_of_vscode_are_preserved_or_refused(repo: Path, capsys: Capture) -> None:
     command = ["init", "-C", str(repo), "--host", "vscode", "--url", URL, "--write"]
     file = write(repo, ".vscode/mcp.json", '{\n  // ours\n  "servers": {"a": {"url": "b"}}\n}\n')
@@ -110,6 +131,8 @@ def test_existing_questions_of_vscode_are_preserved_or_refused(repo: Path, capsy
         (f"{URL}/o/team/docs/mcp", f"{URL}/o/team/docs/mcp"),
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
         ("http://docs.example.org", None),
+        (f"{URL}/mpc", None),
+        (f"{URL}/docs", None),
         (f"{URL}/?token=secret", None),
         (f"{URL}/${{HOME}}", None),
         ("docs.example.org", None),
