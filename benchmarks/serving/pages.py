@@ -37,7 +37,7 @@ from urllib.parse import quote, urlsplit
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.child import ROOT, make_child_environment
+from benchmarks.child import ROOT, MeasurementFailed, make_child_environment
 from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.reports.reference_measurements import PING_MS
 from benchmarks.serving.stdio import StdioServer
@@ -117,7 +117,16 @@ def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> 
 
 
 def _write(workspace: Workspace, *operations: Operation) -> None:
-    workspace.write(list(operations), mode=BatchMode.ALL, tool="page", client="benchmark")
+    """Commit a batch. Raises MeasurementFailed if it is refused."""
+    result = workspace.write(
+        list(operations),
+        mode=BatchMode.ALL,
+        tool="page",
+        client="benchmark",
+        base_commit=workspace.tip(),
+    )
+    if not result.is_committed:
+        raise MeasurementFailed(f"a batch was refused: {[step.error for step in result.plan.steps]}")
 
 
 def _make_append(workspace: Workspace, path: str, words: str) -> AppendContent:
