@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,10 @@ PAGE = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
 HOST = "docs.acme.example"
 TIMEOUT_S = 60.0
 # Commands that need another user, a service manager, or a network.
-_OMITTED = ("useradd", "systemctl", "pip wheel", "pip install", "venv", "chmod 700", "podman")
+_OMITTED = (
+    *("useradd", "runuser", "chown", "install -d -m 700", "systemctl"),
+    *("pip wheel", "pip install", "venv", "chmod 700", "podman"),
+)
 
 
 def find_blocks(heading: str) -> list[str]:
@@ -133,47 +136,140 @@ def test_public_server_of_the_guide_answers_everyone(machine: Machine) -> None:
     machine.run(find_blocks("Upgrade")[0])
 
 
-def test_team_server_of_the_guide_survives_a_restore(machine: Machine) -> None:
-    for script in find_blocks("A public read-only server")[:3]:
-        machine.run(script)
-    outputs = [machine.run(script) for script in find_blocks("A private server of a team")]
-    secret = re.search(r"docyard_ana_[0-9a-f]{48}", "".join(outputs))
+def find_block(heading: str, text: str) -> str:
+    """Return the script of a section that contains a text."""
+    [script] = [script for script in find_blocks(heading) if text in script]
+    return script
+
+
+TEAM = "A private server of a team"
+RESTORE = "Back up and restore"
+DOCTOR = "/opt/docyard/bin/docyard doctor -C /var/lib/docyard/team"
+
+
+def lose_files(machine: Machine) -> None:
+    """Move everything that a backup must bring back out of the way."""
+    machine.state.rename(machine.folder / "lost")
+    (machine.folder / "etc/docyard").rename(machine.folder / "lost-etc")
+    machine.state.mkdir(mode=0o700)
+
+
+def set_up_team(machine: Machine) -> Mapping[str, str]:
+    """Run the commands of a private server without a configuration file; return the headers of Ana."""
+    scripts = [
+        find_block(TEAM, text) for text in ("clone --quiet --bare", "tokens add", "docyard-team.service /etc")
+    ]
+    output = "".join(map(machine.run, scripts))
+    secret = re.search(r"docyard_ana_[0-9a-f]{48}", output)
     assert secret is not None
+    assert stat.S_IMODE((machine.state / "token").stat().st_mode) == 0o600
+    return {"Host": HOST, "Authorization": f"Bearer {secret[0]}", "Accept": "application/json"}
+
+
+def test_public_server_of_the_guide_is_restored(machine: Machine) -> None:
+    clone, *scripts = find_blocks("A public read-only server")[:3]
+    for script in (clone, *scripts, find_block("A public read-only server", "docyard.service")):
+        machine.run(script)
+    machine.run(find_block(RESTORE, 'backup "$BACKUPS/server.sqlite'))
+    machine.run(find_block(RESTORE, "--create"))
+    lose_files(machine)
+    for script in (
+        clone,
+        find_block(RESTORE, 'cp "$BACKUPS/server.sqlite'),
+        find_block(RESTORE, "--extract"),
+    ):
+        machine.run(script)
+    with machine.run_service("docyard"):
+        assert "Move the cursor." in machine.run(find_blocks("A public read-only server")[-1])
+
+
+def test_team_server_of_the_guide_survives_a_restore(machine: Machine) -> None:
+    """A private server without a configuration file and without a public server is restored."""
+    headers = set_up_team(machine)
     call = {
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
         "params": {"name": "create_document", "arguments": {"title": "New", "doc_type": "document"}},
     }
-    headers = {"Host": HOST, "Authorization": f"Bearer {secret[0]}", "Accept": "application/json"}
     with machine.run_service("docyard-team") as url:
         assert httpx2.post(f"{url}/mcp", json=call, headers={"Host": HOST}).status_code == 401
         answer = httpx2.post(f"{url}/mcp", json=call, headers=headers).json()
         assert answer["result"]["structuredContent"].get("commit"), json.dumps(answer)
-        back_up, restore = find_blocks("Back up and restore")
-        machine.run(back_up)
-    assert {path.name for path in machine.backups.iterdir()} == {
-        "server.sqlite",
-        "team.bundle",
-        "keys.tar.gz",
-    }
-    assert stat.S_IMODE((machine.backups / "server.sqlite").stat().st_mode) == 0o600
-    machine.state.rename(machine.folder / "lost")
-    (machine.folder / "etc/docyard").rename(machine.folder / "lost-etc")
-    machine.state.mkdir()
-    machine.run(restore)
-    # The token of the server is not part of a backup; those of people are.
-    [create_tokens] = [script for script in find_blocks("A private server of a team") if "umask" in script]
-    machine.run(create_tokens.splitlines()[0])
+        machine.run(find_block(RESTORE, "bundle create"))
+        machine.run(find_block(RESTORE, "--create"))
+    assert {path.name for path in machine.backups.iterdir()} == {"team.bundle", "keys.tar.gz"}
+    server_token = (machine.state / "token").read_text()
+    lose_files(machine)
+    clone = find_block(RESTORE, "--mirror")
+    machine.run(clone)
+    assert "the remote 'origin' is a bundle" in machine.run(f"{DOCTOR} || true")
+    machine.run(find_block(RESTORE, "--extract"))
+    assert (machine.state / "token").read_text() == server_token
+    assert stat.S_IMODE((machine.state / "token").stat().st_mode) == 0o600
     assert stat.S_IMODE((machine.state / "team/docyard").stat().st_mode) == 0o700
+    remote = "git -C /var/lib/docyard/team config --get-regexp remote.origin"
+    assert machine.run(remote) == f"remote.origin.url {machine.variables['HANDBOOK']}\n"
     with machine.run_service("docyard-team") as url:
         page = httpx2.get(f"{url}/doc/new.md", headers={**headers, "Accept": "text/html"})
         assert page.status_code == 200, page.text
-    process = subprocess.run(
-        [sys.executable, "-m", "docyard", "doctor", "-C", str(machine.state / "team")],
-        env=machine.variables,
-        capture_output=True,
-        text=True,
+    assert "a bundle" not in machine.run(DOCTOR)
+    machine.run(f"URL=https://git.acme.example/handbook\n{find_block(RESTORE, 'remove-section')}")
+    assert "git.acme.example" in machine.run(remote)
+
+
+def test_team_server_of_the_guide_with_a_configuration_file_has_its_database_in_the_state_folder(
+    machine: Machine,
+) -> None:
+    headers = set_up_team(machine)
+    machine.run(find_block(TEAM, "team.toml <<"))
+    with machine.run_service("docyard-team") as url:
+        assert httpx2.get(f"{url}/", headers={**headers, "Accept": "text/html"}).status_code == 200
+    assert {path.name for path in (machine.folder / "etc/docyard").iterdir()} == {"team.toml"}
+    machine.run(find_block(RESTORE, 'backup "$BACKUPS/team.sqlite'))
+    assert stat.S_IMODE((machine.backups / "team.sqlite").stat().st_mode) == 0o600
+    (machine.state / "team.sqlite").unlink()
+    machine.run(find_block(RESTORE, 'cp "$BACKUPS/team.sqlite'))
+    with machine.run_service("docyard-team"):
+        pass
+
+
+APPROVERS = [
+    # The token of the caller, and the error of an approval by Ana.
+    ("server", None),
+    ("ana-agent", "OWN_PROPOSAL"),
+    ("other-address", None),
+    ("ana", "OWN_PROPOSAL"),
+]
+
+
+def test_ana_approves_the_work_of_an_agent_unless_its_token_has_her_address(machine: Machine) -> None:
+    headers = set_up_team(machine)
+    rule = '[[protect]]\npaths = ["specs/**"]\n'
+    add_token = "/opt/docyard/bin/docyard tokens add NAME --email EMAIL --name A -C /var/lib/docyard/team"
+    script = (
+        f"git clone -q /var/lib/docyard/team c; cd c; printf '{rule}' > docyard.toml; git add docyard.toml; "
     )
-    assert process.returncode == 0, process.stdout + process.stderr
-    assert (machine.folder / "etc/docyard/server.toml").is_file()
+    machine.run(f"cd /var/lib/docyard; {script} git commit -qm Rule; git push -q")
+    secrets = {"server": (machine.state / "token").read_text().strip(), "ana": headers["Authorization"][7:]}
+    for name, email in (("ana-agent", "ana@example.org"), ("other-address", "ana-agent@example.org")):
+        command = add_token.replace("NAME", f"x-{name}").replace("EMAIL", email)
+        secrets[name] = machine.run(f"{command} --scope docs:read --scope docs:write").split()[0]
+    with machine.run_service("docyard-team") as url:
+
+        def call(caller: str, name: str, **arguments: str) -> dict[str, str]:
+            params = {"name": name, "arguments": arguments}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            authorization = {"Authorization": f"Bearer {secrets[caller]}"}
+            answer = httpx2.post(f"{url}/mcp", json=message, headers={**headers, **authorization}).json()
+            content: dict[str, str] = answer["result"]["structuredContent"]
+            return content
+
+        for caller, error in APPROVERS:
+            path = f"specs/{caller}.md"
+            proposal = call(caller, "create_document", title=caller, doc_type="document", path=path)[
+                "proposal"
+            ]
+            call(caller, "update_proposal", proposal=proposal, action="submit")
+            answer = call("ana", "update_proposal", proposal=proposal, action="approve")
+            assert answer.get("code") == error, (caller, answer)
