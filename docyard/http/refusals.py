@@ -25,10 +25,17 @@ def build_refusal(
 ) -> Response:
     """Return the response to a rejected request: a protocol error at an MCP endpoint, elsewhere text."""
     if is_mcp_path(scope["path"]):
-        error = {"code": _INVALID_REQUEST, "message": f"{message}. {fix}"}
-        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-        return Response(body, status, headers, "application/json")
+        return build_json_rpc_error(status, message, fix, headers)
     return PlainTextResponse(f"{message}\n{fix}\n", status, headers)
+
+
+def build_json_rpc_error(
+    status: int, message: str, fix: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a response with a protocol error."""
+    error = {"code": _INVALID_REQUEST, "message": f"{message}. {fix}"}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+    return Response(body, status, headers, "application/json")
 
 
 def is_page_request(scope: Scope) -> bool:

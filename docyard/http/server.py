@@ -37,7 +37,7 @@ from docyard.http.health import PartState, Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.operations import Operations
-from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
+from docyard.http.refusals import MCP_PATH, build_json_rpc_error, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
 from docyard.http.supervisor import Supervisor, Worker, check_support, find_current_worker
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
@@ -49,6 +49,7 @@ from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
 from docyard.web.site import Site
 from docyard.web.urls import make_review_url_builder
+from workspace.errors import InvalidConfig
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from docyard.service import Service
     from docyard.sessions.sessions import Sessions
     from docyard.web.site import Site
+    from index.service import SearchIndex
     from tools.dispatcher import Dispatcher
     from workspace.policy.tokens import Tokens
 
@@ -333,10 +335,16 @@ def _build_routes(components: AppComponents, mcp_endpoint: _McpEndpoint) -> list
 
 
 async def _respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:
-    """Return the response for a request that no route handles: a page for a browser, or else text."""
+    """Return the response for a request that no route handles: a page for a browser, or else text.
+
+    A POST gets a protocol error that names the endpoint, because a client may have been given another path.
+    """
     from docyard.web.not_found import build_not_found_handler
 
     assert isinstance(error, HTTPException)
+    if request.scope["method"] == "POST" and error.status_code in (404, 405):
+        fix = f"The endpoint of MCP is {MCP_PATH}."
+        return build_json_rpc_error(error.status_code, str(error.detail), fix, error.headers)
     caller = getattr(request.state, "caller", None)
     if site is None or error.status_code != 404 or caller is None or not is_page_request(request.scope):
         return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
@@ -517,12 +525,12 @@ def start_server(
         else None
     )
     try:
-        identity, operations = NO_IDENTITY, Operations(Readiness(_describe_parts(service)))
+        identity, operations = NO_IDENTITY, Operations(Readiness(describe_parts(service)))
         routes: list[BaseRoute] = [*_build_webhooks(service)]
         if configured is not None:
             section = configured.settings.identity
             identity = build_identity(section, page_url, tokens)
-            operations = configured.build_operations(_describe_parts(service))
+            operations = configured.build_operations(describe_parts(service))
             routes.extend(configured.build_routes(site))
             configured.start(site)
 
@@ -590,10 +598,24 @@ def _load_index_and_pages(service: Service) -> None:
     warm_pages()
 
 
-def _describe_parts(service: Service) -> Mapping[str, Callable[[], PartState]]:
-    """Return the functions that describe a service; one without sources is ready when it listens."""
-    describe = service.describe_sources
-    return {} if describe is None else {"sources": lambda: describe_sources(describe())}
+def describe_parts(service: Service) -> Mapping[str, Callable[[], PartState]]:
+    """Return the functions that describe a service; an artifact is ready when its server listens."""
+    describe, get_index = service.describe_sources, service.get_index
+    parts: dict[str, Callable[[], PartState]] = {}
+    if describe is not None:
+        parts["sources"] = lambda: describe_sources(describe())
+    if get_index is not None and service.get_tokens() is not None:
+        parts["settings"] = lambda: _describe_settings(get_index())
+    return parts
+
+
+def _describe_settings(index: SearchIndex) -> PartState:
+    """Return the state of the settings at the served commit; every call fails while they are invalid."""
+    try:
+        index.workspace.check_settings()
+    except InvalidConfig as error:
+        return PartState(False, True, {"valid": False, "reason": error.message, "fix": error.fix})
+    return PartState(True, True, {"valid": True})
 
 
 def _build_webhooks(service: Service) -> list[Route]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,14 +18,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from docyard.caller import READ_SCOPE, Caller, Principal
 from docyard.http.health import PartState, Readiness, describe_sources
 from docyard.http.operations import Operations, classify_route
+from docyard.http.server import describe_parts
 from docyard.identity.verifier import SERVER_PRINCIPAL
 from docyard.limits.addresses import AddressLimit
+from docyard.service import build_repository_service
 from docyard.telemetry.logs import ACCESS_LOGGER, FIELDS, ContentFreeFormatter
 from docyard.telemetry.metrics import Metrics
 from docyard.telemetry.request_ids import get_request_id
 from tests.docyard.http.conftest import RunningApp
 from tests.loops import loop_over
+from tests.repositories import create_repository
 from tools.dispatcher import ToolDispatcher
+from tools.toolsets import TOOLSETS
+from workspace.workspace import Workspace
 
 OPERATOR = Caller(None, "", True, False, SERVER_PRINCIPAL)
 READER = Caller(None, "", True, False, Principal("token:1", "reader", "acme", scopes=frozenset([READ_SCOPE])))
@@ -244,6 +250,31 @@ def test_access_log_has_no_path_query_or_address(caplog: pytest.LogCaptureFixtur
 )
 def test_routes_have_few_names(path: str, route: str) -> None:
     assert classify_route(path) == route
+
+
+def test_repository_with_invalid_settings_is_not_ready_until_they_are_corrected(tmp_path: Path) -> None:
+    repo = create_repository(tmp_path / "docs", {"guide.md": "# Guide\n"})
+    workspace = Workspace.open(repo.path, durable=False)
+    service = build_repository_service(workspace, TOOLSETS, read_only=False, syncs=False)
+    try:
+        describe = describe_parts(service)["settings"]
+        assert describe() == (True, True, {"valid": True})
+        repo.commit({"docyard.toml": "rooot = 1\n"})
+        state = describe()
+        assert (state.is_ok, state.is_required) == (False, True)
+        assert "there is no setting 'rooot'" in state.details["reason"]
+        repo.commit({"docyard.toml": ""})
+        assert describe().is_ok
+    finally:
+        service.close()
+
+
+@loop_over(("path", "status"), [("/mcp/", 404), ("/", 405), ("/mpc", 404)])
+def test_call_at_another_path_is_told_the_endpoint(proxied_app: RunningApp, path: str, status: int) -> None:
+    headers = {"Authorization": f"Bearer {proxied_app.token}"}
+    response = proxied_app.new_client().post(path, headers=headers, json={"jsonrpc": "2.0", "id": 1})
+    assert response.status_code == status
+    assert "The endpoint of MCP is /mcp." in response.json()["error"]["message"]
 
 
 def test_application_of_a_repository_answers_health_and_readiness(proxied_app: RunningApp) -> None:

@@ -155,3 +155,10 @@ def test_unread_text_is_not_replaced(repo: Repo, workspace: Workspace) -> None:
 def test_read_only_server_does_not_offer_the_tool(workspace: Workspace) -> None:
     dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), ["proposals"], True)
     assert not dispatcher.offers("report_problem")
+
+
+def test_field_of_another_name_is_corrected_to_the_problem(report: Callable[..., Answer]) -> None:
+    for field in ("description", "message", "text"):
+        answer = report(address="retries.md#backoff", **{field: "Too short."})
+        assert answer.data["fix"] == "Did you mean 'problem'?"
+        assert answer.data["example"] == {"address": "retries.md#backoff", "problem": "Too short."}
