@@ -54,6 +54,7 @@ def build_request_endpoint(
             request.query_params,
             known_etags=if_none_match,
             cookies=request.cookies,
+            url=f"{request.url.path}?{request.url.query}".rstrip("?"),
         )
         return await run_in_thread(
             partial(_render, page_request, lambda page_request: handle(page_request, request))

@@ -47,7 +47,7 @@ class PageRequest:
 
     The index and the workspace stay the same during a request. `page` and `redirect` build responses.
     `known_etags` has the entity tags that the browser has cached for this URL (RFC 9110 §13.1.2). `cookies`
-    are the browser's.
+    are the browser's. `url` is the path and query of a GET request, to which a sign-in returns.
     """
 
     site: Site
@@ -58,6 +58,7 @@ class PageRequest:
     files: Mapping[str, UploadedFile] = field(default_factory=dict)
     known_etags: str = ""
     cookies: Mapping[str, str] = field(default_factory=dict)
+    url: str = "/"
     _remaining_colour_wait_s: float = field(default=PAGE_WAIT_S, init=False)
 
     @cached_property
@@ -136,6 +137,11 @@ class PageRequest:
     def may_write(self) -> bool:
         """Return True if pages offer actions that write."""
         return self.caller.may_write and not self.site.read_only
+
+    @property
+    def lacks_person(self) -> bool:
+        """Return True if the session of a browser may write and names no person, who could approve."""
+        return self.may_write and self.caller.is_session and self.caller.person is None
 
     @property
     def may_see_records(self) -> bool:

@@ -30,11 +30,11 @@ class AttentionChecks:
         self._checked: LRUCache[tuple[str, str, str | None], bool] = LRUCache(_MAX_CACHED_CHECKS)
 
     def find_needed(self, request: PageRequest) -> NeededProposals | None:
-        """Return the proposals that need the caller; None if the caller cannot act on proposals.
+        """Return the proposals that need the caller; None if the caller cannot act on proposals as a person.
 
         `unchecked` are the proposals that are being read in the background.
         """
-        if not request.may_write or request.workspace.branch is None:
+        if not request.may_write or request.caller.person is None or request.workspace.branch is None:
             return None
         inbox, proposals = get_inbox(request.workspace), request.proposals
         try:

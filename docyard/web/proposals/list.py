@@ -108,7 +108,7 @@ def render_proposals_page(request: PageRequest, checks: AttentionChecks) -> Resp
     fields = _read_fields(request.query)
     marks = read_marks(request.cookies)
     unread_ids = {proposal.id for proposal in proposals if is_unread(proposal, marks)}
-    proposal_filter, problems = _read_filter(fields, needed, unread_ids)
+    proposal_filter, problems = _read_filter(fields, needed, unread_ids, lacks_person=request.lacks_person)
     matches = select_proposals(request.workspace, proposals, proposal_filter)
     page = request.select_page(matches, PROPOSALS_PER_PAGE)
     entries = build_entries(request.workspace, page.items, proposals, max_merge_s=_MAX_MERGE_S)
@@ -163,13 +163,18 @@ def _read_fields(query: Mapping[str, str]) -> FilterFields:
 
 
 def _read_filter(
-    fields: FilterFields, needed: NeededProposals | None, unread_ids: Set[str]
+    fields: FilterFields, needed: NeededProposals | None, unread_ids: Set[str], *, lacks_person: bool
 ) -> tuple[ProposalFilter, list[str]]:
     """Return the filter of the fields, and a sentence for each field that does not apply."""
     problems, path, state = [], "", fields.state
     selected_ids = unread_ids if fields.unread else None
     if fields.needs and needed is None:
-        problems.append("The filter “Needs me” does not apply, because you cannot act on proposals here.")
+        reason = (
+            "your session is not signed in as a person"
+            if lacks_person
+            else "you cannot act on proposals here"
+        )
+        problems.append(f"The filter “Needs me” does not apply, because {reason}.")
     elif fields.needs and needed is not None:
         selected_ids = needed.reasons.keys() if selected_ids is None else selected_ids & needed.reasons.keys()
     if state not in STATE_FILTERS:

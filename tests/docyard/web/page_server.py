@@ -18,6 +18,7 @@ from docyard.web.not_found import build_not_found_handler
 from docyard.web.routes import build_routes
 from docyard.web.site import Site
 from index.service import SearchIndex
+from workspace.policy.tokens import Person
 from workspace.workspace import Workspace
 
 CSRF = "a value of this session"
@@ -39,16 +40,20 @@ class PageServer(NamedTuple):
 
 
 @contextmanager
-def serve_pages(path: Path, *, read_only: bool = False, location: Path | None = None) -> Iterator[PageServer]:
-    """Yield the pages of a repository for a caller with the server's token."""
+def serve_pages(
+    path: Path, *, read_only: bool = False, location: Path | None = None, person: Person | None = None
+) -> Iterator[PageServer]:
+    """Yield the pages of a repository for a person; by default for a caller with the server's token."""
     workspace = Workspace.open(path, read_only=read_only)
-    with serve_index(SearchIndex(workspace, location=location), read_only=read_only) as server:
+    with serve_index(SearchIndex(workspace, location=location), read_only=read_only, person=person) as server:
         yield server
 
 
 @contextmanager
-def serve_index(index: SearchIndex, *, read_only: bool = False) -> Iterator[PageServer]:
-    """Yield the pages of the workspace of an index for a caller with the server's token."""
+def serve_index(
+    index: SearchIndex, *, read_only: bool = False, person: Person | None = None
+) -> Iterator[PageServer]:
+    """Yield the pages of the workspace of an index for a person, or a caller with the server's token."""
     site = Site(lambda: index, read_only=read_only)
     pages = Starlette(
         routes=build_routes(site), exception_handlers={HTTPException: build_not_found_handler(site)}
@@ -56,7 +61,7 @@ def serve_index(index: SearchIndex, *, read_only: bool = False) -> Iterator[Page
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {})["caller"] = Caller(
-            None, CSRF, not read_only, is_session=True, principal=PRINCIPAL
+            person, CSRF, not read_only, is_session=True, principal=PRINCIPAL
         )
         await pages(scope, receive, send)
 

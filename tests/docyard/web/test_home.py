@@ -12,6 +12,7 @@ from tests.docyard.web.page_server import PageServer, serve_pages
 from tests.docyard.web.test_background import wait_until_idle
 from tests.repositories import Repo, create_empty_repository, create_repository
 from workspace.git import trees
+from workspace.policy.tokens import Person
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, IdentitySource
 
@@ -37,6 +38,7 @@ FILES = {
     "README.md": README,
     "guides/setup.md": SETUP,
 }
+CID = Person("cid", "Cid", "cid@example.org")
 BOT = Author("Bot", "bot@example.org", IdentitySource.CLIENT, "a-client")
 
 
@@ -53,7 +55,7 @@ def open_proposal(server: PageServer, title: str) -> str:
 def test_home_shows_each_part(repo: Repo) -> None:
     repo.commit({"guides/new.md": "# New\n"}, "Add <a> page")
     repo.commit({"code.py": "x = 1\n"}, "Only code")
-    with serve_pages(repo.path) as server:
+    with serve_pages(repo.path, person=CID) as server:
         id = open_proposal(server, "Say <more>")
         server.site.versions.invalidate()
         page = server.get("/")
@@ -134,7 +136,7 @@ def test_many_entries_are_bounded(tmp_path: Path) -> None:
         repo.commit(
             {"a.md": f"# A {number}\n\n{tasks}", f"d{number}.md": "# D\n"}, f"Change {number} {'x' * 500}"
         )
-    with serve_pages(repo.path) as server:
+    with serve_pages(repo.path, person=CID) as server:
         for number in range(11):
             open_proposal(server, f"Proposal {number} {'y' * 200}")
         server.site.versions.invalidate()

@@ -155,6 +155,22 @@ def test_read_only_server_has_no_filter_of_needs(tmp_path: Path) -> None:
     assert "A draft" in text
 
 
+def test_session_without_a_person_has_no_needs_and_a_link_to_sign_in(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    pages.setup.submit_proposal()
+    pages.sender_name = None
+    html = pages.get("/proposals?needs=me")
+    assert "Waits for your review" not in html
+    assert "your session is not signed in as a person" in extract_text(html)
+    assert "Not signed in as a person. <a" in html
+    assert 'href="/login?after=%2Fproposals%3Fneeds%3Dme"' in html
+    assert 'href="/login?after=%2F"' in pages.get("/").partition("<main")[2]
+    pages.sender_name = "bea"
+    assert "Not signed in" not in pages.get("/proposals")
+    pages.sender_name = None
+    assert "Not signed in" not in create_pages_again(pages).get("/proposals")
+
+
 def create_pages_again(pages: ProposalPages) -> ProposalPages:
     """Return read-only pages of the same repository."""
     return ProposalPages(pages.setup, read_only=True)
