@@ -180,6 +180,19 @@ def test_open_threads_are_named_at_the_merge(tmp_path: Path, monkeypatch: pytest
     assert "comments are open" not in extract_text(pages.get_proposal_page(proposal))
 
 
+def test_draft_that_may_be_merged_says_that_no_review_was_requested(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    proposal = pages.setup.open()
+    pages.setup.append(proposal.id, "More.")
+    html = pages.get_proposal_page(proposal)
+    assert extract_text(html).count("This is a draft: no review was requested.") == 2
+    assert 'href="#[merge]"' not in html
+    pages.setup.proposal_actions.submit(proposal.id, AGENT_ACTOR)
+    html = pages.get_proposal_page(proposal)
+    assert "This is a draft" not in html
+    assert '<a class="button" href="#[merge]">Merge</a>' in html
+
+
 def test_changes_lead_to_the_merge(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
     proposal = pages.setup.submit_proposal()
