@@ -14,6 +14,7 @@ from docyard.web.diff.diff import build_rows, format_element_id
 from docyard.web.templates import mark_trusted
 from docyard.web.urls import add_query
 from docyard.wording import format_author, format_count, shorten_id
+from workspace.proposals.actions.refresh import read_decisions
 from workspace.proposals.actions.suggestions import find_applied_commit, read_suggestion
 from workspace.proposals.approvals import find_void_reason
 from workspace.proposals.events import (
@@ -116,7 +117,8 @@ class ConversationEntry(NamedTuple):
     """An event: a thread, or a sentence with an optional text.
 
     `verdict` is the decision of a review, and `void_reason` the reason why it does not count. `commits` are
-    commits of one author without another entry between them; such an entry has no id.
+    commits of one author without another entry between them; such an entry has no id. `decisions` describe
+    the conflicts that a refresh resolved.
     """
 
     id: str
@@ -128,6 +130,7 @@ class ConversationEntry(NamedTuple):
     void_reason: str = ""
     thread: ThreadView | None = None
     commits: tuple[CommitInfo, ...] = ()
+    decisions: tuple[str, ...] = ()
 
 
 class OpenThread(NamedTuple):
@@ -313,7 +316,11 @@ def _build_entry(
         case Submitted() as submitted:
             return entry._replace(sentence=f"requested a review of {shorten_id(submitted.commit)}")
         case Refreshed() as refreshed:
-            return entry._replace(sentence=f"merged its target at {shorten_id(refreshed.target)}")
+            decisions = _read_decisions(request, refreshed.commit)
+            end = f", and resolved {format_count(len(decisions), 'conflict')}" if decisions else ""
+            return entry._replace(
+                sentence=f"merged its target at {shorten_id(refreshed.target)}{end}", decisions=decisions
+            )
         case Closed(text):
             return entry._replace(
                 sentence="closed this", text=render_discussion_text(request, text) if text else None
@@ -330,6 +337,13 @@ def _build_entry(
             return entry._replace(sentence=f"changed {' and '.join(parts)}")
         case _:
             return entry
+
+
+def _read_decisions(request: PageRequest, commit: str) -> tuple[str, ...]:
+    """Return the descriptions of the conflicts that a refresh resolved; empty if this clone lacks it."""
+    if not request.workspace.has_commit(commit):
+        return ()
+    return read_decisions(request.workspace.git.commit(commit).message)
 
 
 def build_comment_view(request: PageRequest, comment: Comment, path: str) -> CommentView:

@@ -37,6 +37,7 @@ _MAX_OVERLAPS = 10
 _MAX_OPEN_THREADS = 5
 _MAX_GROUPED_COMMITS = 5  # commits of one entry of the conversation
 _MAX_DOCUMENTS = 50
+_MAX_DECISIONS = 20  # resolved conflicts of one entry of the conversation
 _MAX_SHOWN_SECTIONS = 3  # changed sections above the conversation
 _MAX_SHOWN_CHARS = 1_500  # characters of each of these sections
 
@@ -98,6 +99,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         max_threads=_MAX_OPEN_THREADS,
         max_grouped_commits=_MAX_GROUPED_COMMITS,
         max_documents=_MAX_DOCUMENTS,
+        max_decisions=_MAX_DECISIONS,
     )
     return mark_as_read(request, proposal, page)
 

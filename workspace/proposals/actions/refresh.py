@@ -22,6 +22,7 @@ from workspace.git.messages import (
 from workspace.git.store import require_writable
 from workspace.git.trees import WholeEntry
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
+from workspace.merge.conflict import ResolutionChoice
 from workspace.proposals.actions.repository import (
     ActionResult,
     check_not_ended,
@@ -79,6 +80,33 @@ class ConflictChanged(MergeConflict):
 
 
 _MAX_ATTEMPTS = 4
+_MAX_DESCRIBED_DECISIONS = 100
+
+
+def read_decisions(message: str) -> tuple[str, ...]:
+    """Return the descriptions of the resolved conflicts in the message of a refresh; empty without any."""
+    if not {REFRESH_TRAILER, RESOLVED_TRAILER} <= read_trailers(message).keys():
+        return ()
+    return tuple(line.removeprefix("- ") for line in message.split("\n") if line.startswith("- "))
+
+
+def _describe_decisions(merge: Merge, resolutions: Resolutions, target: str) -> list[str]:
+    """Return a line for each resolved conflict: the document, the part of it, and the chosen version."""
+    versions = {
+        ResolutionChoice.OURS: "the proposal's version",
+        ResolutionChoice.THEIRS: f"the version of {target}",
+        ResolutionChoice.CONTENT: "a new text",
+    }
+    lines = []
+    for path, unit in merge.resolved_units[:_MAX_DESCRIBED_DECISIONS]:
+        resolution = resolutions.get(path, {}).get(unit)
+        if resolution is not None:
+            place = ", ".join(filter(None, (path, " ".join(unit.where.split()))))
+            is_deletion = resolution.choice is ResolutionChoice.CONTENT and resolution.content is None
+            version = "deleted" if is_deletion else versions[resolution.choice]
+            lines.append(f"{place} ({unit.kind.name.lower()}): {version}")
+    omitted_count = len(merge.resolved_units) - _MAX_DESCRIBED_DECISIONS
+    return [*lines, f"and {omitted_count:,} more"] if omitted_count > 0 else lines
 
 
 def refresh(
@@ -134,10 +162,12 @@ def refresh(
             if merge.resolved_units
             else {}
         )
+        subject = f"Refresh proposal {proposal.id} from {target}"
+        decisions = _describe_decisions(merge, chosen_resolutions or {}, target)
         return format_commit_message(
-            [f"Refresh proposal {proposal.id} from {target}"],
+            decisions or [subject],
             paths=[],
-            message=None,
+            message=subject if decisions else None,
             tool=actor.tool,
             client=actor.client,
             trailers={REFRESH_TRAILER: proposal.id, **resolution_trailers},

@@ -60,17 +60,17 @@ def send_resolution(pages: ProposalPages, proposal: Proposal, fields: Form) -> t
 
 
 @pytest.mark.parametrize(
-    ("choice", "content", "expected"),
+    ("choice", "content", "expected", "decision"),
     [
-        ("ours", "", "Run ours."),
-        ("theirs", "", "Run theirs."),
-        ("content", "Run both.\nIn turn.", "Run both.\nIn turn."),
-        ("content", "", None),
+        ("ours", "", "Run ours.", "the proposal's version"),
+        ("theirs", "", "Run theirs.", "the version of main"),
+        ("content", "Run both.\nIn turn.", "Run both.\nIn turn.", "a new text"),
+        ("content", "", None, "deleted"),
     ],
     ids=["ours", "theirs", "own-words", "nothing"],
 )
 def test_resolution_is_written_to_the_proposal(
-    pages: ProposalPages, choice: str, content: str, expected: str | None
+    pages: ProposalPages, choice: str, content: str, expected: str | None, decision: str
 ) -> None:
     proposal = create_conflict(pages)
     assert "Resolve 1 conflict" in extract_text(pages.get_proposal_page(proposal))
@@ -80,6 +80,11 @@ def test_resolution_is_written_to_the_proposal(
     text = pages.setup.show("guide.md", proposal.content.branch)
     assert f"## Install\n\n{expected}\n\n## Use" in text if expected else "Run" not in text
     assert "There are no conflicts" in extract_text(pages.get_proposal_page(proposal, "conflicts"))
+    entry = f"guide.md, install (text): {decision}"
+    assert f"- {entry}" in pages.setup.log("-1", "--format=%B", proposal.content.branch)
+    conversation = extract_text(pages.get_proposal_page(proposal))
+    assert "and resolved 1 conflict" in conversation
+    assert entry in conversation
     # A second submission, as by a double click, changes nothing.
     tip = pages.reload(proposal).tip
     assert (
