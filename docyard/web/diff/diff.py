@@ -375,6 +375,8 @@ def _build_change_view(change: SectionChange, path: str, max_change_chars: int) 
     sentence = describe_change(_remove_texts(change) if has_rows else change, path).sentence
     if change.kind is ChangeKind.CHANGED and change.field != "heading" and rows.rows:
         sentence = ()
+    if change.kind is ChangeKind.METADATA:
+        sentence = sentence[1:]  # the heading of the section is "Front matter"
     return ChangeView(change.kind, sentence, rows, _CHECKBOXES.get(change.kind, ""))
 
 

@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from docyard.web.page_request import PageRequest
+    from workspace.diff.changes import DocumentChangeKind
+    from workspace.diff.changes import DocumentChangeKind
     from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
 
 
 class TreeFile(NamedTuple):
-    """A changed document: the id of its element, and the digest of its two versions."""
+    """A changed document: the id of its element, the digest of its two versions, and its kind of change."""
 
     name: str
     url: str
     id: str
     digest: str
     is_current: bool
+    kind: DocumentChangeKind
 
 
 class ChangedFolder(NamedTuple):
@@ -60,6 +63,7 @@ def build_file_tree(
                 id,
                 _digest_versions(old, document.old_path, new, document.path),
                 document.path == current_path,
+                document.kind,
             )
         )
     return [ChangedFolder(path, tuple(folders[path])) for path in sorted(folders)]

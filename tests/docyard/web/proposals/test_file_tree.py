@@ -48,6 +48,7 @@ def test_documents_of_other_pages_are_linked(open_pages: ProposalPages) -> None:
     setup.repo.git("checkout", "-q", "main")
     html = open_pages.get_proposal_page(proposal, "changes")
     files = list_files(open_pages, proposal)
+    assert html.count(' <span class="quiet">new</span></a>') == 300
     assert len(files) == 301
     assert len({id for _, id, _ in files}) == 301
     other_urls = [url for url, _, _ in files if not url.startswith("#")]

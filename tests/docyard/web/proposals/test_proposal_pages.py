@@ -193,6 +193,16 @@ def test_draft_that_may_be_merged_says_that_no_review_was_requested(tmp_path: Pa
     assert '<a class="button" href="#[merge]">Merge</a>' in html
 
 
+def test_change_of_a_key_names_the_front_matter_once(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    setup = pages.setup
+    proposal = setup.submit_proposal()
+    setup.repo.git("switch", "-q", proposal.content.branch)
+    setup.repo.commit({"guide.md": f"---\ntype: manual\n---\n{GUIDE}"}, "Add a type")
+    setup.repo.git("switch", "-q", "main")
+    assert extract_text(pages.get_proposal_page(proposal, "changes")).count("Front matter") == 1
+
+
 def test_changes_lead_to_the_merge(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
     proposal = pages.setup.submit_proposal()
