@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MAX_NAMES = 3
 _MAX_SUGGESTED_AUTHORS = 5
 _MAX_NAME_CHARACTERS = 40
+_WILDCARDS = frozenset("*?[")
 
 
 class InvalidFilter(WorkspaceError):
@@ -36,8 +37,8 @@ class ProposalFilter(NamedTuple):
     """The filters of a list; an empty text selects all proposals.
 
     `author` is a handle, an address or a name, or a part of the name of an author or client. `path` is a
-    document, a folder or a glob. `search` has words that are all in the id, title, description or comments.
-    `needed` are the ids of the proposals to select; None for all.
+    part of a path in any letter case, or a glob. `search` has words that are all in the id, title,
+    description or comments. `needed` are the ids of the proposals to select; None for all.
     """
 
     state: str = OPEN_STATES
@@ -199,10 +200,14 @@ def _has_words(proposal: Proposal, words: Sequence[str]) -> bool:
 def _make_path_test(workspace: Workspace, path: str) -> Callable[[Proposal], bool]:
     glob, reviews = Glob.compile(path), workspace.proposal_reviews()
     tips: TargetTips = {}
+    part = "" if _WILDCARDS.intersection(path) else path.casefold()
+
+    def matches_path(changed_path: str) -> bool:
+        return glob.matches(changed_path) or bool(part and part in changed_path.casefold())
 
     def matches(proposal: Proposal) -> bool:
         try:
-            return any(map(glob.matches, reviews.changed_paths(proposal, tips)))
+            return any(map(matches_path, reviews.changed_paths(proposal, tips)))
         except WorkspaceError:  # such as a commit that a shallow clone lacks
             return False
 

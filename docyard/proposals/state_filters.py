@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
     from workspace.proposals.proposal import Proposal
 
-OPEN_STATES, ALL_STATES = "open", "all"
+OPEN_STATES, WAITING_STATE, ALL_STATES = "open", "waiting", "all"
 STATE_FILTERS = (
     OPEN_STATES,
     "draft",
+    WAITING_STATE,
     "changes_requested",
     "approved",
     "merged",
@@ -23,13 +24,18 @@ STATE_FILTERS = (
     "gone",
     ALL_STATES,
 )
-"""The values of the filter: `open` selects all states except merged, closed and gone."""
+"""The values of the filter: `open` selects all states except merged, closed and gone.
+
+`waiting` selects the proposals that wait for a review.
+"""
 
 
 def has_state(proposal: Proposal, state: str) -> bool:
     """Return True if a filter of states selects a proposal."""
     if state == OPEN_STATES:
         return proposal.is_open
+    if state == WAITING_STATE:
+        return proposal.state.value == "open"
     return state in (ALL_STATES, proposal.state.value)
 
 

@@ -44,7 +44,7 @@ def test_edit_comment_and_search_work_without_scripts(
     page_without_scripts.get_by_label("Title of the change").fill("No label, no parcel")
     page_without_scripts.get_by_role("button", name="Propose").click()
     expect(page_without_scripts.get_by_role("heading", level=1)).to_have_text("No label, no parcel")
-    expect(page_without_scripts.get_by_text("Open", exact=True)).to_be_visible()
+    expect(page_without_scripts.get_by_text("Waiting for review", exact=True)).to_be_visible()
     page_without_scripts.locator("summary", has_text="Comment").click()
     page_without_scripts.get_by_label("Your comment").fill("Is that so?")
     page_without_scripts.get_by_role("button", name="Comment").click()

@@ -21,7 +21,7 @@ from docyard.terminal.exits import Exit
     type=click.Choice(STATE_FILTERS),
     default=OPEN_STATES,
     show_default=True,
-    help="The state to list; open selects all proposals except merged, closed and gone.",
+    help="The state to list; open selects all except merged, closed and gone; waiting, those for review.",
 )
 @click.option(
     "--author", metavar="NAME", default="", help="List only those of this author: a name, handle or address."

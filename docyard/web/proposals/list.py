@@ -36,8 +36,9 @@ PROPOSALS_PER_PAGE = 25
 """The number of proposals on one page."""
 
 STATE_LABELS = {
-    "open": "Open",
+    "open": "All open",
     "draft": "Drafts",
+    "waiting": "Waiting for review",
     "changes_requested": "Changes requested",
     "approved": "Approved",
     "merged": "Merged",

@@ -158,7 +158,7 @@ def digest_text(proposal: Proposal) -> str:
 
 STATE_TAGS = {
     ProposalState.DRAFT: ("Draft", ""),
-    ProposalState.OPEN: ("Open", "good"),
+    ProposalState.OPEN: ("Waiting for review", "good"),
     ProposalState.CHANGES_REQUESTED: ("Changes requested", "warn"),
     ProposalState.APPROVED: ("Approved", "good"),
     ProposalState.MERGED: ("Merged", "merged"),

@@ -77,9 +77,11 @@ def select_titles(setup: ProposalSetup, **fields: str) -> str:
         ({"search": "herons strasse"}, ""),
         ({"path": "specs"}, "Second"),
         ({"path": "guide.md"}, "Fourth"),
-        ({"path": "guide"}, ""),
+        ({"path": "guide"}, "Fourth"),
         ({"path": "**/*.md"}, "Second Fourth"),
         ({"path": "specs", "author": "dana"}, ""),
+        ({"path": "PEC", "search": "second"}, "Second"),
+        ({"path": "PEC*", "search": "second"}, ""),
     ],
 )
 def test_filters_select_proposals(setup: ProposalSetup, fields: dict[str, str], titles: str) -> None:
@@ -117,7 +119,7 @@ def test_invalid_paths_are_refused_with_a_fix(text: str) -> None:
 
 
 def test_every_state_has_a_filter_and_a_label(setup: ProposalSetup) -> None:
-    assert {"open", "all", *ProposalState} == set(STATE_FILTERS) == set(STATE_LABELS)
+    assert {"open", "waiting", "all", *ProposalState} == set(STATE_FILTERS) == set(STATE_LABELS)
     counts = count_states(setup.proposal_actions.list_all())
     assert {name: count for name, count in counts.items() if count} == {"open": 4, "draft": 4, "all": 4}
 

@@ -63,6 +63,8 @@ def pages_of_many_proposals(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         ("?path=g*.md&state=all&author=ada", "2 proposals", 2),
         ("?path=specs", "No proposal matches", 0),
         ("?path=/guide.md&search=herons", "the path begins with a slash", 1),
+        ("?state=waiting", "No proposal matches", 0),
+        ("?path=nowhere", "Type a part of a path", 0),
         ("?needs=me", "Ready to merge", 1),
     ],
     ids=[
@@ -83,6 +85,8 @@ def pages_of_many_proposals(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "glob",
         "other-folder",
         "invalid-path",
+        "waiting",
+        "unknown-path",
         "needs-me",
     ],
 )
