@@ -1,7 +1,7 @@
 """The inline Markdown, raw HTML and link definitions of a text: the texts of its blocks.
 
-The module also returns the plain text of inline Markdown, and applies CommonMark's rules for link
-destinations and labels.
+The module also returns the plain text of inline Markdown, finds positions that are inside a link, a code
+span or emphasis, and applies CommonMark's rules for link destinations and labels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workspace.markdown.parser import make_block_parser, make_bounded_state
+from workspace.markdown.parser import make_block_parser, make_bounded_state, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,6 +209,75 @@ def _parse_plain_text(source: str) -> str:
 
 
 _parse_cached_plain_text = lru_cache(maxsize=16384)(_parse_plain_text)
+
+
+class _AnyReference(dict[str, dict[str, str]]):
+    """Link definitions that define each label, because the definition may be outside the text."""
+
+    def get(self, key: str, default: object = None) -> dict[str, str]:
+        return {"href": key, "title": ""}
+
+
+class InlineBoundaries:
+    """The positions of a text that are inside a link, a code span, emphasis or other inline Markdown.
+
+    The text before such a position and the text after it mean something else than both together. Lines end in
+    LF. Raises LimitExceeded for a text of too many blocks.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = [token for token in read_blocks(text) if token.type == "inline" and token.map]
+
+    def is_inside(self, position: int) -> bool:
+        """Return True if a position is inside inline Markdown.
+
+        Positions in a long paragraph with marks are treated as inside, because parsing it often is slow.
+        """
+        line = self._text.count("\n", 0, position)
+        for token in self._tokens:
+            assert token.map
+            if token.map[0] <= line < token.map[1]:
+                return self._splits(token.content, line - token.map[0], position)
+        return False
+
+    def _splits(self, content: str, index: int, position: int) -> bool:
+        """Return True if a position, which is on a line of a block's content, is inside inline Markdown."""
+        content_lines = content.split("\n")
+        if index >= len(content_lines):
+            return False
+        line_start = self._text.rfind("\n", 0, position) + 1
+        source_line = self._text[line_start:].partition("\n")[0]
+        # The source also has the marks of containers and headings, and white space.
+        prefix_length = max(0, source_line.rfind(content_lines[index].rstrip()))
+        column = min(max(0, position - line_start - prefix_length), len(content_lines[index]))
+        split = sum(len(content_line) + 1 for content_line in content_lines[:index]) + column
+        if content[split : split + 1] == "\n":
+            split += 1  # a backslash before the line ending is a line break
+        parts = content[:split], content[split:]
+        has_marks = _INLINE_MARK.search(content.replace("\n", "")) is not None
+        if not has_marks or not all(part.strip() for part in parts):
+            return False
+        if len(content) > _MAX_INLINE_LENGTH:
+            return True
+        return _read_inline_structure(content) != _read_inline_structure(*parts)
+
+
+def _read_inline_structure(*parts: str) -> list[tuple[str, str, str]]:
+    """Return the inline tokens of texts, in which adjacent texts are joined and white space is normalized."""
+    structure: list[tuple[str, str, str]] = []
+    for part in parts:
+        tokens = _make_inline_parser().parseInline(part, {"references": _AnyReference()})[0].children or ()
+        for token in tokens:
+            if token.type not in ("text", "softbreak", "hardbreak"):
+                structure.append((token.type, token.content, str(token.attrs)))
+                continue
+            content = token.content if token.type == "text" else "\n"
+            if structure and structure[-1][0] == "text":
+                content = structure.pop()[1] + content
+            structure.append(("text", content, ""))
+    words = [(kind, " ".join(content.split()), attributes) for kind, content, attributes in structure]
+    return [item for item in words if item != ("text", "", "")]
 
 
 def unescape(text: str) -> str:

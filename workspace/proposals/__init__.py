@@ -15,5 +15,6 @@ participants.py     the people of a repository's proposals, and their mentions
 proposal.py         the current state of a proposal, derived from its events and the branches
 review/             the review of a proposal
 review_times.py     the times of proposals: opened for review, first reviewed, merged
+suggested_text.py   the text of a suggestion, and the Markdown that it replaces
 unreviewed.py       changes that a merge would place under a rule that did not govern them before
 """

@@ -24,6 +24,8 @@ from workspace.markdown.lines import BLANK, normalize_line_endings
 from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.proposals.proposal import Comment, Thread
@@ -198,14 +200,23 @@ def find_quote(data: bytes, quote: str) -> str | None:
     if _contains_quote(data, quote):
         return quote
     text = data.decode("utf-8", "replace")
+    first_span = next(find_word_spans(text, quote), None)
+    return None if first_span is None else text[first_span[0] : first_span[1]]
+
+
+def find_word_spans(text: str, quote: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of the words that a quote repeats, wherever a text has them in order."""
     words = [match for match in _WORD.finditer(text) if match[1]]
     quoted_words = [match[1] for match in _WORD.finditer(quote) if match[1]]
+    if not quoted_words:
+        return
     joined_words = " ".join(["", *(match[1] for match in words), ""])
-    position = joined_words.find(" ".join(["", *quoted_words, ""])) if quoted_words else -1
-    if position < 0:
-        return None
-    first = joined_words.count(" ", 0, position)
-    return text[words[first].start() : words[first + len(quoted_words) - 1].end()]
+    joined_quote = " ".join(["", *quoted_words, ""])
+    position = joined_words.find(joined_quote)
+    while position >= 0:
+        first = joined_words.count(" ", 0, position)
+        yield words[first].start(), words[first + len(quoted_words) - 1].end()
+        position = joined_words.find(joined_quote, position + 1)
 
 
 def _contains_quote(data: bytes, quote: str) -> bool:

@@ -10,5 +10,6 @@ list.py              the page of proposals, with filters
 pending_comments.py  the comments that the browser collects and sends with a review
 read_marks.py        the marks of proposals that the browser has shown
 routes.py            the routes of these pages
+suggested_lines.py   the lines of the source that a suggestion replaces
 view.py              the page of a proposal
 """

@@ -15,7 +15,7 @@ from docyard.web.templates import mark_trusted
 from docyard.web.urls import add_query
 from docyard.wording import format_author, format_count, shorten_id
 from workspace.proposals.actions.refresh import read_decisions
-from workspace.proposals.actions.suggestions import find_applied_commit, read_suggestion
+from workspace.proposals.actions.suggestions import find_applied_commit
 from workspace.proposals.approvals import find_void_reason
 from workspace.proposals.events import (
     Closed,
@@ -27,6 +27,7 @@ from workspace.proposals.events import (
     Reviewed,
     Submitted,
 )
+from workspace.proposals.suggested_text import read_suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.diff.diff import build_rows
 from workspace.proposals.actions.discuss import ReviewComment
-from workspace.proposals.actions.suggestions import read_suggestion
 from workspace.proposals.events import InvalidEventText
+from workspace.proposals.suggested_text import read_suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -291,15 +291,33 @@ function addPending(form) {
   showNotice(`Added to your review: ${countPending(review.comments.length)}.`);
 }
 
-// A suggestion holds the quoted text, which the user then changes.
-function insertSuggestion(form) {
-  const quote = form.elements.quote.value.trim(), area = form.elements.text;
-  if (!quote) { showNotice("Select the text to change first, or quote it."); form.elements.quote.focus(); return; }
+// A suggestion replaces whole lines of the source, because rendered text lacks the marks of links, code and tables. The
+// server finds the lines of the quoted text, and the user changes them.
+async function fetchSuggestedLines(form, quote) {
+  const { review: id, commit } = findReview().dataset;
+  const query = new URLSearchParams({ file: form.elements.file.value, slug: form.elements.slug?.value ?? "", quote, commit });
+  try {
+    const response = await fetch(`/proposals/${id}/suggested-lines?${query}`, { credentials: "same-origin" });
+    return await response.json();
+  } catch { return { message: "The source of the quoted text cannot be read. Try again." }; }
+}
+
+async function insertSuggestion(form) {
+  const words = form.elements.quote.value.trim(), area = form.elements.text;
+  if (!words) { showNotice("Select the text to change first, or quote it."); form.elements.quote.focus(); return; }
+  if (area.readOnly) return;
+  area.readOnly = true;  // keys are then neither text nor shortcuts until the lines are there
+  area.focus();
+  const { lines: quote, message } = await fetchSuggestedLines(form, words);
+  area.readOnly = false;
+  if (!quote) { showNotice(message); form.elements.quote.focus(); return; }
+  setQuote(form.elements.quote, quote);
   const fence = "`".repeat(Math.max(3, ...[...quote.matchAll(/`+/g)].map(([marks]) => marks.length + 1)));
   const start = `${area.value.trim()}${area.value.trim() && "\n\n"}${fence}suggestion\n`;
   area.value = `${start}${quote}\n${fence}`;
   area.focus();
-  area.setSelectionRange(start.length, start.length + quote.length);
+  const index = quote.indexOf(words), first = start.length + Math.max(index, 0);
+  area.setSelectionRange(first, first + (index < 0 ? quote : words).length);
 }
 
 function offerPendingComments() {

@@ -156,13 +156,14 @@ def test_suggestion_is_sent_and_applied_with_the_keyboard(
     press_keys(page, "c")
     focus_by_tab(page, backoff.get_by_role("button", name="Suggest a change"))
     press_keys(page, "Enter")
+    expect(backoff.get_by_label("Your comment")).to_have_value(re.compile("^```suggestion\n"))
     page.keyboard.type("waits a second, then two")  # the quoted words are selected
     focus_by_tab(page, backoff.get_by_role("button", name="Add to the review"))
     press_keys(page, "Enter")
     pending = backoff.locator(".pending")
     expect(pending).to_be_focused()
-    expect(pending.locator("del")).to_have_text("second before it comes back")
-    expect(pending.locator("ins")).to_have_text("second, then two")
+    expect(pending.locator("del")).to_have_text("second before it comes back.")
+    expect(pending.locator("ins")).to_have_text("second, then two.")
     expect(pending).not_to_contain_text("suggestion\n")
     assert find_problems(page, axe_script) == []
     focus_by_tab(page, pending.get_by_role("button", name="Edit"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,63 @@ def test_selected_rendered_text_is_quoted_as_its_source(sample_site: SampleSite,
     expect(page.locator(".quote")).to_have_text(
         "When an answer carries `Retry-After`, the client waits that long"
     )
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "source"),
+    [
+        ("When the", "see Retries", "When the server is busy, see [Retries](retries.md#backoff)."),
+        ("Code", "busy", "| Code | Meaning |\n|---|---|\n| `429` | busy |"),
+        ("429", "busy", "| `429` | busy |"),
+    ],
+    ids=["link", "table", "row"],
+)
+def test_suggestion_for_rendered_text_changes_its_source(
+    sample_site: SampleSite, sign_in: SignIn, start: str, end: str, source: str
+) -> None:
+    from playwright.sync_api import expect
+
+    text = "When the server is busy, see [Retries](retries.md#backoff).\n\n"
+    text += "| Code | Meaning |\n|---|---|\n| `429` | busy |\n| `500` | an error |\n"
+    with sample_site.server.connect_agent() as agent:
+        proposal_id = agent.call("create_proposal", title="Say when", description="Why.")["proposal"]
+        agent.call(
+            "edit_document",
+            proposal=proposal_id,
+            operations=[
+                {"operation": "add_section", "file": "api/versions.md", "title": "Busy", "content": text}
+            ],
+        )
+    page = sign_in(sample_site.server, sample_site.ana_token)
+    page.goto(f"/proposals/{proposal_id}/changes?view=rendered")
+    section = page.locator(".changed-section").filter(has=page.get_by_text("When the server"))
+    section.locator(".version .prose").last.evaluate(
+        """(prose, [start, end]) => {
+          const texts = [], walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) texts.push(walker.currentNode);
+          const first = texts.find((node) => node.data.includes(start));
+          const last = texts.findLast((node) => node.data.includes(end.split(" ").at(-1)));
+          getSelection().setBaseAndExtent(first, first.data.indexOf(start), last, last.data.length);
+        }""",
+        [start, end],
+    )
+    page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
+    page.keyboard.press("c")
+    section.get_by_role("button", name="Suggest a change").click()
+    area = section.get_by_label("Your comment")
+    expect(area).to_have_value(f"```suggestion\n{source}\n```")
+    expect(section.get_by_label("Quoted text")).to_have_value(source)
+    area.fill(f"```suggestion\n{source.replace('busy', 'overloaded')}\n```")
+    section.get_by_role("button", name="Comment", exact=True).click()
+    suggestion = page.locator(".suggestion")
+    expect(suggestion.locator("del")).to_have_text(re.compile("busy"))
+    suggestion.get_by_role("button", name="Apply the suggestion").click()
+    expect(page.get_by_text("Resolved by Ana Li")).to_be_visible()
+    branch = sample_site.server.repo.git(
+        "for-each-ref", "--format=%(refname)", f"refs/heads/proposals/{proposal_id}*"
+    ).strip()
+    expected = text.replace(source, source.replace("busy", "overloaded"))
+    assert expected.strip() in sample_site.server.repo.git("show", f"{branch}:api/versions.md")
 
 
 @pytest.fixture(scope="module")

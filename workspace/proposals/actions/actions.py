@@ -203,7 +203,8 @@ class ProposalActions:
     ) -> ActionResult:
         """Comment on a proposal, a document, a section or quoted words, or reply to a comment.
 
-        Raises InvalidEventText, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
+        A suggestion needs a quote of the source that can be replaced. Raises InvalidEventText,
+        SuggestionRefused, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """
         _check_key(key)
         return discuss.comment(
@@ -254,6 +255,15 @@ class ProposalActions:
         return discuss.review(
             self._repository, name, actor, decision, text, comments=comments, commit=commit, key=key
         )
+
+    def find_suggested_lines(
+        self, name: str, file: str, slug: str | None, quote: str, *, seen_commit: str | None = None
+    ) -> str:
+        """Return the lines of the source that a suggestion for source or rendered words replaces.
+
+        Raises SuggestionRefused, DocumentNotFound, SectionNotFound, AmbiguousAddress, ProposalEnded.
+        """
+        return discuss.find_suggested_lines(self._repository, self.find(name), file, slug, quote, seen_commit)
 
     def apply_suggestion(self, name: str, actor: Actor, comment_id: str) -> ActionResult:
         """Apply the suggestion of a comment as a commit of the proposal, and resolve the thread.

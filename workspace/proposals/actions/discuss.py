@@ -25,7 +25,7 @@ from workspace.proposals.approvals import (
     make_needs_review_scope_error,
 )
 from workspace.proposals.change_requests import find_open_change_requests
-from workspace.proposals.comments import build_comment_target
+from workspace.proposals.comments import build_comment_target, read_target_text
 from workspace.proposals.events import (
     Closed,
     Commented,
@@ -40,6 +40,11 @@ from workspace.proposals.events import (
     validate_title,
 )
 from workspace.proposals.proposal import Proposal, ProposalState
+from workspace.proposals.suggested_text import (
+    find_replaced_text,
+    find_source_lines,
+    read_suggestion,
+)
 from workspace.publishing.after_commit import note_commit
 from workspace.snapshot.snapshot import DocumentNotFound
 
@@ -162,7 +167,7 @@ def comment(
         return _build_result(repository, proposal, earlier_result)
     if reply_to is not None and find_thread(proposal.content.threads, reply_to) is None:
         raise _make_no_such_comment_error(proposal, reply_to)
-    target, commit = _build_target(repository, proposal, file, slug, quote)
+    target, commit = _build_target(repository, proposal, comment_text, file, slug, quote)
     return _append_event(repository, proposal, Commented(comment_text, target, commit, reply_to), actor, key)
 
 
@@ -266,7 +271,7 @@ def _build_comments(
     for number, item in enumerate(comments, 1):
         with _name_comment(number, item):
             target, commit = _build_target(
-                repository, proposal, item.file, item.slug, item.quote, seen_commit=item.commit
+                repository, proposal, item.text, item.file, item.slug, item.quote, seen_commit=item.commit
             )
             yield Commented(item.text, target, commit)
 
@@ -387,9 +392,39 @@ def _build_result(
     )
 
 
+def find_suggested_lines(
+    repository: ProposalRepository,
+    proposal: Proposal,
+    file: str,
+    slug: str | None,
+    quote: str,
+    seen_commit: str | None,
+) -> str:
+    """Return the lines of the source that a suggestion for quoted words replaces.
+
+    The words are source or rendered text. Raises SuggestionRefused, and the errors of a comment on them.
+    """
+    tip = _find_read_commit(repository, proposal, seen_commit)
+    if tip is None:
+        raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
+    text = read_target_text(repository.workspace.snapshot(tip).document(file), slug)
+    return find_source_lines(text, quote, file + (f"#{slug}" if slug else ""))
+
+
+def _find_read_commit(
+    repository: ProposalRepository, proposal: Proposal, seen_commit: str | None
+) -> str | None:
+    """Return the commit that the author of a comment has read: `seen_commit` if it is in the proposal."""
+    tip = _find_discussed_commit(proposal)
+    if seen_commit and tip is not None and select_reachable(repository.graph, tip, (seen_commit,)):
+        return seen_commit
+    return tip
+
+
 def _build_target(
     repository: ProposalRepository,
     proposal: Proposal,
+    text: str,
     file: str | None,
     slug: str | None,
     quote: str,
@@ -399,17 +434,21 @@ def _build_target(
     """Return the target of a comment, and its commit.
 
     The commit is `seen_commit` if the proposal contains it, else the tip. A comment on removed text has the
-    base as its commit. Raises DocumentNotFound, and the errors of `build_comment_target`.
+    base as its commit. Raises DocumentNotFound, SuggestionRefused for a text with a suggestion that could not
+    be applied, and the errors of `build_comment_target`.
     """
-    tip = _find_discussed_commit(proposal)
-    if seen_commit and tip is not None and select_reachable(repository.graph, tip, (seen_commit,)):
-        tip = seen_commit
+    tip = _find_read_commit(repository, proposal, seen_commit)
     if file is None:
         return None, tip
     if tip is None:
         raise ProposalEnded(proposal._replace(state=ProposalState.GONE))
     try:
-        return build_comment_target(repository.workspace.snapshot(tip).document(file), slug, quote), tip
+        document = repository.workspace.snapshot(tip).document(file)
+        target = build_comment_target(document, slug, quote)
+        if target.quote and read_suggestion(text) is not None:
+            target_text = read_target_text(document, target.slug)
+            find_replaced_text(target_text, quote, target.path + (f"#{target.slug}" if target.slug else ""))
+        return target, tip
     except DocumentNotFound:
         base = proposal.content.base
         base_snapshot = repository.workspace.snapshot(base) if base is not None else None

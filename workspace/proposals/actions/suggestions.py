@@ -11,22 +11,26 @@ idempotency key of the comment.
 
 from __future__ import annotations
 
-import re
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING
 
 from workspace.edits.text import ReplaceText, WrongMatchCount
-from workspace.errors import WorkspaceError
 from workspace.git.messages import (
     CO_AUTHOR_TRAILER,
     SUGGESTED_BY_TRAILER,
     format_co_author,
 )
-from workspace.markdown.outline import find_fenced_texts
 from workspace.proposals.actions.discuss import answer
 from workspace.proposals.actions.repository import ActionResult
 from workspace.proposals.answers import CommentAnswer, find_thread, make_comment_not_found_error
 from workspace.proposals.comments import TextStatus, find_comment_location, read_target_text
+from workspace.proposals.suggested_text import (
+    INFO,
+    SuggestionRefused,
+    find_replaced_text,
+    make_ambiguous_error,
+    read_suggestion,
+)
 from workspace.publishing.after_commit import note_commit, run_with_caveat
 from workspace.writing.idempotency import KeyedRequest, compute_call_digest, get_request_log
 from workspace.writing.plan import BatchMode, StepStatus
@@ -34,35 +38,10 @@ from workspace.writing.write import WriteRequest
 
 if TYPE_CHECKING:
     from workspace.branch import Branch
+    from workspace.errors import WorkspaceError
     from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.proposal import Comment, Proposal, Thread
-
-INFO = "suggestion"
-"""The info string of the code fence of a suggestion."""
-
-
-class SuggestionRefused(WorkspaceError):
-    """An error: a comment has no suggestion, or its quoted words cannot be replaced."""
-
-    code: ClassVar[str] = "SUGGESTION_REFUSED"
-
-
-class Suggestion(NamedTuple):
-    """The replacement of the quoted words, and the rest of the comment's text."""
-
-    new_text: str
-    other_text: str
-
-
-def read_suggestion(text: str) -> Suggestion | None:
-    """Return the suggestion of a comment; None unless the comment has exactly one."""
-    fences = find_fenced_texts(text, INFO) if INFO in text else []
-    if len(fences) != 1:
-        return None
-    [(start, end, content)] = fences
-    lines = text.split("\n")
-    other_text = "\n".join([*lines[:start], "", *lines[end:]]).strip()
-    return Suggestion(content.removesuffix("\n"), other_text)
+    from workspace.proposals.suggested_text import Suggestion
 
 
 def find_applied_commit(branch: Branch, tip: str, comment_id: str) -> str | None:
@@ -149,19 +128,8 @@ def _build_operation(branch: Branch, thread: Thread, suggestion: Suggestion) -> 
             fix="Edit the section yourself, or comment on the current text.",
         )
     text = read_target_text(snapshot.document(location.path), location.slug)
-    words = r"\s+".join(re.escape(word) for word in target.quote.split())
-    matches = re.findall(words, text)
-    if len(matches) != 1:
-        raise _make_ambiguous_error(len(matches), address)
-    return ReplaceText(file=location.path, slug=location.slug, old=matches[0], new=suggestion.new_text)
-
-
-def _make_ambiguous_error(count: int, address: str) -> SuggestionRefused:
-    return SuggestionRefused(
-        f"the quoted words occur {count} times in {address}",
-        fix="Comment again, and quote more of the text around them; or edit the section yourself.",
-        matches=count,
-    )
+    old_text = find_replaced_text(text, target.quote, address)
+    return ReplaceText(file=location.path, slug=location.slug, old=old_text, new=suggestion.new_text)
 
 
 def _explain_failure(error: WorkspaceError, operation: ReplaceText) -> WorkspaceError:
@@ -173,7 +141,7 @@ def _explain_failure(error: WorkspaceError, operation: ReplaceText) -> Workspace
                 f"the quoted words are no longer in {address}",
                 fix="Edit the section yourself, or comment on the current text.",
             )
-        return _make_ambiguous_error(error.details["matches"], address)
+        return make_ambiguous_error(error.details["matches"], address)
     if error.code == "STRUCTURE_CHANGED":
         return SuggestionRefused(
             f"the suggestion would add, remove or rename a section of {operation.file}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,51 @@ def test_suggestion_is_shown_and_applied_once(open_pages: ProposalPages) -> None
     assert "Applied as" in extract_text(html)
     assert "Resolved by Bea" in extract_text(html)
     assert "apply-suggestion" not in html
+
+
+LINKED_TEXT = "Busy, see [Retries](notes.md). Wait."
+
+
+@pytest.mark.parametrize("quote", ["Busy, see [Retries", "Busy, see Retries", "e"])
+def test_suggestion_for_a_part_of_a_link_is_refused_with_its_text(
+    open_pages: ProposalPages, quote: str
+) -> None:
+    proposal = open_pages.setup.submit_proposal(LINKED_TEXT)
+    fields = {"file": "guide.md", "slug": "use", "quote": quote, "text": "```suggestion\nIdle.\n```"}
+    html = open_pages.send_refused_form(proposal, "comment", 409, **fields)
+    assert "```suggestion Idle. ```" in extract_text(html)
+    assert open_pages.reload(proposal).content.threads == ()
+    pending = json.dumps([{**fields, "id": "1", "commit": proposal.tip}])
+    html = open_pages.send_refused_form(proposal, "request-changes", 409, text="See.", comments=pending)
+    assert "1 pending comment of your review is not sent yet" in extract_text(html)
+    assert open_pages.reload(proposal).content.threads == ()
+
+
+def test_suggested_lines_are_the_source_that_is_replaced(open_pages: ProposalPages) -> None:
+    proposal = open_pages.setup.submit_proposal(LINKED_TEXT)
+
+    def ask(quote: str) -> tuple[int, dict[str, str]]:
+        query = {"file": "guide.md", "slug": "use", "quote": quote, "commit": str(proposal.tip)}
+        response = open_pages.client.get(f"/proposals/{proposal.id}/suggested-lines", params=query)
+        return response.status_code, response.json()
+
+    assert ask("Busy, see Retries") == (200, {"lines": LINKED_TEXT})
+    status, answer = ask("e")
+    assert status == 409
+    assert "times in guide.md#use" in answer["message"]
+    location = open_pages.send_form(
+        proposal,
+        "comment",
+        file="guide.md",
+        slug="use",
+        quote=LINKED_TEXT,
+        text="```suggestion\nIdle, see [Retries](notes.md).\n```",
+    )
+    comment = location.partition("#said-")[2]
+    open_pages.send_form(proposal, "apply-suggestion", comment=comment)
+    text = open_pages.setup.show("guide.md", proposal.content.branch)
+    assert text.endswith("Idle, see [Retries](notes.md).\n")
+    assert LINKED_TEXT not in text
 
 
 def test_suggestion_without_its_words_has_no_form(open_pages: ProposalPages) -> None:

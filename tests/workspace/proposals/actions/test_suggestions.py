@@ -11,10 +11,10 @@ from workspace.edits.text import ReplaceText
 from workspace.git.messages import format_co_author, read_co_author_emails
 from workspace.proposals.actions.merge_gate import VoidReason
 from workspace.proposals.actions.repository import Actor, ProposalEnded
-from workspace.proposals.actions.suggestions import SuggestionRefused, read_suggestion
 from workspace.proposals.answers import CommentNotFound
 from workspace.proposals.approvals import OwnProposal
 from workspace.proposals.proposal import Proposal
+from workspace.proposals.suggested_text import SuggestionRefused, read_suggestion
 from workspace.writing.plan import BatchMode
 
 API_PATH = "specs/api.md"
