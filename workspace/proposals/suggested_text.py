@@ -1,8 +1,8 @@
 """The text of a suggestion, and the Markdown that it replaces.
 
-A suggestion replaces exactly its quote, so the quote is Markdown source that occurs once, and neither begins
-nor ends inside a link, a code span or emphasis. The pages quote whole lines of the source, because a selection
-of rendered text lacks its marks.
+A suggestion replaces exactly its quote. So the quote is Markdown source that occurs once, and neither begins
+nor ends inside a link, a code span or emphasis. The pages quote whole lines of the source, because a
+selection of rendered text lacks its marks.
 """
 
 from __future__ import annotations
