@@ -225,7 +225,12 @@ def _make_unknown_value_error(key: str, value: str, counts: Mapping[str, int]) -
     )
     nearest = [values_by_folded_text[name] for name in close_matches]
     if listable_values:
-        fix = "Did you mean " + " or ".join(f"'{name}'" for name in nearest or listable_values[:5]) + "?"
+        names = [f"'{name}'" for name in nearest or listable_values[:5]]
+        fix = (
+            f"Did you mean {' or '.join(names)}?"
+            if nearest
+            else f"Use another value, such as {', '.join(names)}."
+        )
     else:
         fix = f"Leave this filter out: no document has {key}."
     return UnknownFilterValue(

@@ -16,7 +16,7 @@ from tools.caveats import add_sync_status
 from tools.compatibility.near_names import resolve_near_names
 from tools.errors import build_error_response
 from tools.tool import PLAIN_FORM, Answer, CallForm, Context, NextStep, Progress
-from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
+from tools.toolsets import REVIEW_TOOLSET, all_tools, find_toolset, load_toolset, select_tools
 from workspace.config.taxonomy import PARAMETER_PREFIX
 from workspace.errors import WorkspaceError
 from workspace.escapes import escape_invisible
@@ -35,12 +35,16 @@ if TYPE_CHECKING:
 
 
 class UnknownTool(LookupError):
-    """The server does not offer a tool of this name; `nearest` are similar names."""
+    """The server does not offer a tool of this name; `nearest` are similar names.
 
-    def __init__(self, name: str, nearest: list[str]) -> None:
+    `toolset` is the toolset of the tool, if the server offers no tool of that toolset.
+    """
+
+    def __init__(self, name: str, nearest: list[str], toolset: str | None = None) -> None:
         super().__init__(name)
         self.name = name
         self.nearest = nearest
+        self.toolset = toolset
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +207,9 @@ class ToolDispatcher:
         """
         tool = self.find_tool(name)
         if tool is None:
-            raise UnknownTool(name, find_nearest(name, self._tools))
+            toolset = find_toolset(name)
+            is_offered = any(tool.toolset == toolset for tool in self._tools.values())
+            raise UnknownTool(name, find_nearest(name, self._tools), None if is_offered else toolset)
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
         served_index, budget = None, None
         hints: Sequence[str] = ()

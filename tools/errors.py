@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _MAX_DETAIL_CHARACTERS = 500
+_MAX_EXAMPLE_CONTENT_CHARACTERS = 4_000
 _TEXT_TYPES = (str, str | None)
 
 _MAX_DETAIL_ITEMS = 50
@@ -111,6 +112,14 @@ def build_error_response(
         # An error in an example must not replace the error of the call.
         with suppress(WorkspaceError):
             data["example"] = tool.correct(data["example"], error, snapshot)
+        if missing_tasks := _describe_missing_tasks(error, tool, arguments, snapshot):
+            data["fix"] = _truncate(escape_invisible(missing_tasks))
+    content = arguments.get("content")
+    if isinstance(error, ReadFirst) and isinstance(content, str) and "content" in data["example"]:
+        # A placeholder would overwrite the text that the client has read now.
+        data["example"] = {**data["example"], "content": content}
+        if len(content) > _MAX_EXAMPLE_CONTENT_CHARACTERS:
+            del data["example"]["content"]
     candidates, slugs = data.get("candidates"), data.get("slugs")
     if error.code == "CONFLICT" and candidates and data["example"].get("slug") in (slugs or ()):
         data["example"] = {**data["example"], "slug": candidates[0]}
@@ -129,6 +138,24 @@ def build_error_response(
         # A client that copies the example of a dry run must not commit.
         data["example"] = {**data["example"], "dry_run": True}
     return data
+
+
+def _describe_missing_tasks(
+    error: WorkspaceError, tool: Tool, arguments: Mapping[str, object], snapshot: Snapshot
+) -> str | None:
+    """Return the fix for a call on a task of a document without tasks; None for other errors."""
+    file = arguments.get("file")
+    if tool.toolset != "tasks" or error.code not in ("SECTION_NOT_FOUND", "TASK_NOT_FOUND"):
+        return None
+    if not isinstance(file, str) or file not in snapshot.documents:
+        return None
+    try:
+        document = snapshot.document(file)
+        if any(document.tasks(section) for section in document.sections):
+            return None
+    except WorkspaceError:
+        return None
+    return f"{file} has no tasks. Add one with edit_document and the operation add_task."
 
 
 def complete_new_proposal(fields: object) -> Data:

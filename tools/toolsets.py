@@ -45,6 +45,11 @@ def all_tools() -> tuple[Tool, ...]:
     return tuple(tool for toolset in TOOLSETS for tool in load_toolset(toolset))
 
 
+def find_toolset(tool_name: str) -> str | None:
+    """Return the toolset that has a tool of this name, or None."""
+    return next((tool.toolset for tool in all_tools() if tool.name == tool_name), None)
+
+
 def parse_toolsets(
     names: str | Iterable[str] | None, *, serves_sources: bool = False
 ) -> tuple[str, ...] | None:

@@ -26,12 +26,18 @@ class InvalidPath(WorkspaceError):
 
     code: ClassVar[str] = "INVALID_PATH"
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        reason: str,
+        *,
+        fix: str = "Use a path relative to the workspace, such as `guides/setup.md`.",
+    ) -> None:
         # A path with surrogates could not be sent back to the caller.
         escaped_path = path.encode("utf-8", "backslashreplace").decode("utf-8")
         super().__init__(
             f"this path cannot be used: {reason}",
-            fix="Use a path relative to the workspace, such as `guides/setup.md`.",
+            fix=fix,
             path=escaped_path,
             reason=reason,
         )

@@ -190,8 +190,15 @@ def build_unknown_tool_error(error: UnknownTool) -> MCPError:
     """Return the protocol's error for an unknown tool, with the most similar names."""
     name = escape_surrogates(error.name[:_MAX_CLIENT_NAME_CHARACTERS])
     hint = f"Did you mean {' or '.join(error.nearest)}?" if error.nearest else "tools/list lists the tools."
+    data: dict[str, object] = {"tool": name, "nearest": error.nearest}
+    if error.toolset is not None:
+        hint = (
+            f"The toolset '{error.toolset}' has it, which this server does not offer: "
+            f"add {error.toolset} to --toolsets."
+        )
+        data["toolset"] = error.toolset
     message = f"Unknown tool: {name!r}. {hint}"
-    return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
+    return MCPError(code=INVALID_PARAMS, message=message, data=data)
 
 
 def read_client_name(context: Context) -> str:

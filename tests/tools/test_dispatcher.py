@@ -120,3 +120,46 @@ def test_call_without_arguments_returns_usage_or_result(repo: Repo, tool: Tool) 
         assert "next_step" not in answer.data
     else:
         assert answer.data["next_step"]
+
+
+def test_tool_of_a_toolset_that_is_off_names_the_toolset(repo: Repo) -> None:
+    workspace = Workspace.open(repo.path)
+    dispatcher = ToolDispatcher(workspace, SearchIndex(workspace), None, False)
+    for name, toolset in (("smart_read", "reading"), ("nothing_alike", None)):
+        with pytest.raises(UnknownTool) as error_info:
+            dispatcher.call(name, {}, client="tester")
+        assert error_info.value.toolset == toolset
+    read_only = ToolDispatcher(workspace, SearchIndex(workspace), None, True)
+    with pytest.raises(UnknownTool) as error_info:
+        read_only.call("edit_document", {}, client="tester")
+    assert error_info.value.toolset is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields", "code", "fix"),
+    [
+        (
+            "complete_task",
+            {"file": "notes/plain.md", "slug": "tasks[0]"},
+            "SECTION_NOT_FOUND",
+            "notes/plain.md has no tasks. Add one with edit_document and the operation add_task.",
+        ),
+        (
+            "create_document",
+            {"doc_type": "document", "title": "x", "path": "guides/t.txt"},
+            "INVALID_PATH",
+            "End the path with .md: `guides/t.md`.",
+        ),
+        (
+            "search_docs",
+            {"query": "x", "type": "zz"},
+            "UNKNOWN_FILTER_VALUE",
+            "Use another value, such as 'api_spec'.",
+        ),
+    ],
+)
+def test_fix_names_what_works(
+    call_tool: CallTool, tool: str, fields: dict[str, object], code: str, fix: str
+) -> None:
+    answer = call_tool(tool, **fields)
+    assert (answer.data["code"], answer.data["fix"]) == (code, fix)

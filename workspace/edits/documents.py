@@ -358,7 +358,11 @@ def _complete_suffix(path: str, suffix: str) -> str:
     if path.endswith(DOCUMENT_SUFFIXES):
         return path
     if _SUFFIX.search(path):
-        raise InvalidPath(path, "a document must be a .md or .markdown file")
+        raise InvalidPath(
+            path,
+            "a document must be a .md or .markdown file",
+            fix=f"End the path with .md: `{_SUFFIX.sub('.md', path)}`.",
+        )
     return check_path(path + suffix)
 
 

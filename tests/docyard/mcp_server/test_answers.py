@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from docyard.mcp_server.calls import build_result
+from docyard.mcp_server.server import build_unknown_tool_error
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
+from tools.dispatcher import UnknownTool
 from tools.tool import Answer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -61,3 +63,9 @@ def test_lone_surrogate_is_written_as_escape() -> None:
     result = build_result(Answer({"path": "a\udcff", "in": [{"b\ud800": "\udfff"}]}))
     assert result["structuredContent"] == {"path": "a\\udcff", "in": [{"b\\ud800": "\\udfff"}]}
     assert json.loads(to_json(result))["content"][0]["text"] == result["content"][0]["text"]
+
+
+def test_unknown_tool_of_a_toolset_that_is_off_names_the_option() -> None:
+    error = build_unknown_tool_error(UnknownTool("smart_read", [], "reading")).error
+    assert "add reading to --toolsets" in error.message
+    assert error.data == {"tool": "smart_read", "nearest": [], "toolset": "reading"}

@@ -56,6 +56,15 @@ def test_unread_text_is_shown_and_second_call_succeeds(
     assert (repo.head() == head_before) == dry_run
 
 
+@pytest.mark.parametrize("content", ["", "Long. " * 300, "Long. " * 3000])
+def test_example_after_a_read_refusal_overwrites_with_no_placeholder(
+    call_tool: CallTool, content: str
+) -> None:
+    refusal = call_tool("edit_document", **{**UPDATE, "content": content})
+    assert refusal.data["code"] == "READ_FIRST"
+    assert refusal.data["example"].get("content") == (content if len(content) < 4_000 else None)
+
+
 def test_batch_reports_operations_that_need_a_read(call_tool: CallTool, repo: Repo) -> None:
     task = {"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "Rest"}
     first_answer = call_tool("edit_document", operations=[UPDATE, task])

@@ -312,3 +312,12 @@ def test_empty_title_is_refused_without_a_description(call_tool: CallTool) -> No
     answer = call_tool("create_proposal", title="")
     assert answer.is_error
     assert answer.data["field"] == "title"
+
+
+def test_blocked_merge_names_the_commands_of_a_person(call_tool: CallTool, proposal: str) -> None:
+    change = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
+    check_success(call_tool("edit_document", **change, proposal=proposal))
+    refusal = call_tool("update_proposal", proposal=proposal, action="merge")
+    assert refusal.data["code"] == "MERGE_BLOCKED"
+    for command in ("approve", "merge"):
+        assert f"`docyard proposals {command} {proposal}`" in refusal.data["fix"]

@@ -10,7 +10,7 @@ from workspace.git.store import require_writable
 from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import ProposalMoved
-from workspace.proposals.actions.merge_gate import evaluate_merge, find_blocker_for_actor
+from workspace.proposals.actions.merge_gate import NEEDS_APPROVAL, evaluate_merge, find_blocker_for_actor
 from workspace.proposals.actions.repository import (
     ActionResult,
     NothingProposed,
@@ -50,7 +50,10 @@ class MergeBlocked(WorkspaceError):
         )
         super().__init__(
             f"the proposal '{proposal.id}' may not be merged: {first_blocker[1]}",
-            fix="View the proposal to see what is missing.",
+            fix=f"A person runs `docyard proposals approve {proposal.id}`, and then `docyard proposals merge "
+            f"{proposal.id}`, in a terminal of their own."
+            if any(code == NEEDS_APPROVAL for code, _ in blocks)
+            else "View the proposal to see what is missing.",
             proposal=proposal.id,
             blocks=[{"code": code, "message": message} for code, message in blocks],
         )
