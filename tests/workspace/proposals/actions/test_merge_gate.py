@@ -116,9 +116,9 @@ def test_approver_without_token_is_reported() -> None:
 
 def test_rule_lacks_an_approver_if_each_one_is_an_author() -> None:
     authors = frozenset({"cid@example.org"})
-    for approvers, is_lacking in ((("cid",), True), (("cid", "ana"), False), ((), False)):
+    for approvers, is_missing in ((("cid",), True), (("cid", "ana"), False), ((), False)):
         evaluation = evaluate([Protection(approvers=approvers)], commit_authors=authors)
-        assert evaluation.requirements[0].lacks_approver == is_lacking
+        assert evaluation.requirements[0].lacks_approver == is_missing
         assert ("cid is an author of it, and cannot approve it" in evaluation.blockers[0].message) == (
             "cid" in approvers
         )
