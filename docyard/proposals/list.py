@@ -89,6 +89,12 @@ class ProposalEntry(NamedTuple):
         return _format_approvals(self.attention.approvals) if self.proposal.is_open else ""
 
     @property
+    def approval_cell(self) -> str:
+        """The approvals in a table: `1/2` if a rule requires two, else `1`."""
+        count = self.attention.approvals
+        return f"{count.given}/{count.needed}" if count.needed else str(count.given)
+
+    @property
     def mentioned(self) -> tuple[Participant, ...]:
         """The people who have not answered a mention, each once."""
         mentions = self.attention.mentions

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.policy.protection import GoverningRule
     from workspace.proposals.approvals import EffectiveReviews
     from workspace.proposals.events import Author, Event
-    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.proposal import Proposal, Review
 
 _MAX_MENTIONS = 1_000  # of one proposal
 
@@ -233,7 +233,14 @@ _UNPROVEN = (VoidReason.NO_TOKEN, VoidReason.UNKNOWN_TOKEN, VoidReason.NO_SCOPE)
 
 
 def _list_approvers(facts: ProposalFacts, participants: Participants) -> tuple[Participant, ...]:
-    """Return the people who approved the current commit; without a rule, approvals need no proof."""
+    """Return the people who approved the current commit; without a rule, approvals need no proof.
+
+    The approvals of a merged proposal stay as they were at the merge, also if a token was revoked since.
+    """
+    if facts.proposal.state is ProposalState.MERGED:
+        return _recognize_all(
+            (review.author for review in _list_merged_approvals(facts.proposal)), participants
+        )
     people = [participants.find_by_token(person.token) for person in facts.reviews.approvers]
     if not facts.governing_rules:
         void_reasons = facts.reviews.void_reasons
@@ -243,6 +250,20 @@ def _list_approvers(facts: ProposalFacts, participants: Participants) -> tuple[P
             if void_reasons.get(review.id, VoidReason.NO_TOKEN) in _UNPROVEN
         ]
     return tuple(dict.fromkeys(person for person in people if person is not None))
+
+
+def _list_merged_approvals(proposal: Proposal) -> list[Review]:
+    """Return the last approvals of the merged commit by others than the author."""
+    record = proposal.merge_record
+    merged_commit = record.tip if record is not None else None
+    return [
+        status.review
+        for status in proposal.reviews
+        if status.review.verdict is ReviewDecision.APPROVE
+        and status.review.is_last
+        and not status.is_own
+        and status.review.commit == merged_commit
+    ]
 
 
 class _ReviewNeeds:

@@ -157,7 +157,7 @@ def _format_cells(entry: ProposalEntry) -> tuple[str, ...]:
         format_author(content.author),
         content.title,
         content.branch,
-        f"{entry.attention.approvals.given}/{entry.attention.approvals.needed}",
+        entry.approval_cell,
         _CONFLICT_CELLS[entry.attention.has_conflicts],
         str(entry.open_comment_count),
         "; ".join(group.text for group in entry.people),

@@ -30,6 +30,21 @@ def test_rule_of_the_target_governs_the_proposal(tmp_path: Path) -> None:
     assert read(setup, proposal).approvals == ApprovalCount(0, 1)
 
 
+def test_approvals_of_a_merged_proposal_stay_after_a_new_token(tmp_path: Path) -> None:
+    setup = ProposalSetup(tmp_path / "repo", RULE)
+    bea = setup.person("bea").person
+    proposal = setup.submit_proposal(file="specs/api.md", slug="calls")
+    setup.approve(proposal)
+    setup.proposal_actions.merge(proposal.id, setup.person("cid"))
+    tokens = Tokens(setup.workspace.git.common_dir)
+    assert bea is not None
+    for prepare in (lambda: None, lambda: tokens.revoke("bea"), lambda: tokens.add("bea", *bea[1:])):
+        prepare()
+        attention = read(setup, proposal)
+        assert [person.name for person in attention.approved_by] == ["Bea"]
+        assert attention.approvals == ApprovalCount(1, 0)
+
+
 def test_code_owners_of_the_target_are_reviewers(tmp_path: Path) -> None:
     setup = ProposalSetup(tmp_path / "repo")
     bea = setup.person("bea").person
