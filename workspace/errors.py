@@ -69,10 +69,26 @@ def _restore_error(
     return error
 
 
+class SettingMistake(NamedTuple):
+    """A mistake in `docyard.toml`: the parts of the setting's name, what is wrong, and a fix.
+
+    `line` is that of a file which is not TOML, from 1; None if it is unknown.
+    """
+
+    location: tuple[str, ...]
+    message: str
+    fix: str
+    line: int | None = None
+
+
 class InvalidConfig(WorkspaceError):
-    """An error: `docyard.toml` cannot be read, or a setting (`field`) is unknown or out of range."""
+    """An error: `docyard.toml` cannot be read, or a setting (`field`) is unknown or out of range.
+
+    The message names the first mistake; `mistakes` has all of them.
+    """
 
     code = "INVALID_CONFIG"
+    mistakes: tuple[SettingMistake, ...] = ()
 
 
 class LimitExceeded(WorkspaceError):

@@ -6,8 +6,9 @@ finding.py       one finding of a check
 index.py         checks of the search index
 installation.py  the installation of Docyard, and the commands that change it
 proposals.py     checks of tokens, discussions, proposal branches and the remote
-repository.py    checks of the repository: author, work trees, locks and settings
+repository.py    checks of the repository: author, work trees and locks
 rules.py         checks of the rules of docyard.toml and of CODEOWNERS
+settings.py      checks of docyard.toml: its mistakes, committed or in the work tree
 skills.py        skills that are offered, and those that are not
 storage.py       checks of the storage of commits: shallow clones, packs, damaged objects and branches
 """

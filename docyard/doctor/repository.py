@@ -24,11 +24,12 @@ from docyard.doctor.finding import (
     format_count,
     format_list,
 )
+from docyard.doctor.settings import check_uncommitted_settings, describe_mistakes
 from docyard.doctor.skills import check_skills
 from docyard.doctor.storage import check_storage
 from workspace.config.config import DOCUMENT_SUFFIXES
-from workspace.config.toml import CONFIG_PATH
-from workspace.errors import WorkspaceError
+from workspace.config.toml import CONFIG_PATH, read_bytes
+from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.index_file import IndexFile
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
@@ -263,6 +264,11 @@ def check_repository(
         settings = snapshot.config
     except DamagedRepository:
         raise
+    except InvalidConfig as error:
+        entry = snapshot.entry(CONFIG_PATH)
+        yield from describe_mistakes(error, read_bytes(workspace.git, entry.id) if entry is not None else b"")
+        yield from check_uncommitted_settings(workspace)
+        return
     except WorkspaceError as error:
         yield build_unreadable_finding(error)
         return
@@ -288,8 +294,7 @@ def check_repository(
     for worktree in worktrees:
         yield from check_worktree(worktree, snapshot)
     yield from check_new_documents(workspace)
-    if (settings_warning := workspace.describe_uncommitted_settings()) is not None:
-        yield Finding(Severity.WARNING, AREA, settings_warning, f"git add {CONFIG_PATH}, then git commit")
+    yield from check_uncommitted_settings(workspace)
 
 
 def check_new_documents(

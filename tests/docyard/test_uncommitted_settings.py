@@ -64,3 +64,24 @@ def test_doctor_reports_uncommitted_settings_as_a_finding(repo: Path, capsys: Ca
     captured = capsys.readouterr()
     assert captured.err == ""
     assert "docyard.toml is not committed, and does not apply\n  fix: git add docyard.toml" in captured.out
+
+
+def test_doctor_reports_all_mistakes_of_uncommitted_settings_with_lines(repo: Path, capsys: Capture) -> None:
+    (repo / "docyard.toml").write_text('rooot = "a"\n\n[limits]\noperations = "many"\n')
+    assert main(["doctor", "-C", str(repo)]) == 1
+    output = capsys.readouterr().out
+    assert "the uncommitted docyard.toml:1: there is no setting 'rooot'" in output
+    assert "the uncommitted docyard.toml:4: limits.operations: must be" in output
+    assert "git add docyard.toml" not in output
+
+
+def test_doctor_reports_all_mistakes_of_committed_settings(repo: Path, git: Git, capsys: Capture) -> None:
+    (repo / "docyard.toml").write_text('rooot = "a"\nfsync = 7\n')
+    git("add", "docyard.toml")
+    git("commit", "--quiet", "--message", "Add settings")
+    (repo / "docyard.toml").write_text("fsync = false\n")
+    assert main(["doctor", "-C", str(repo)]) == 1
+    output = capsys.readouterr().out
+    assert "docyard.toml:1: there is no setting 'rooot'" in output
+    assert "docyard.toml:2: fsync: must be" in output
+    assert "fix: git add docyard.toml" in output

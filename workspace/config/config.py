@@ -29,12 +29,14 @@ from workspace.config.tables import (
 )
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN, MANIFEST, MAX_KEYS, RESERVED_NAMES
 from workspace.config.toml import CONFIG_PATH, InvalidToml, load_toml
-from workspace.errors import InvalidConfig, LimitExceeded
+from workspace.errors import InvalidConfig, LimitExceeded, SettingMistake
 from workspace.globs import Glob
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.paths import is_nameable
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from workspace.document.document import Document
 
 MAX_CALL_READ_BYTES = 50_000_000
@@ -271,31 +273,18 @@ class WorkspaceConfig(_Settings):
         try:
             return cls.model_validate(load_toml(data))
         except InvalidToml as error:
-            raise InvalidConfig(f"{CONFIG_PATH} {error.reason}", fix=error.fix) from error
+            mistakes = [SettingMistake((), error.reason, error.fix, error.line)]
+            invalid = InvalidConfig(f"{CONFIG_PATH} {error.reason}", fix=error.fix)
+            cause: Exception = error
         except ValidationError as error:
-            first_error = error.errors(include_url=False, include_input=False)[0]
-            field = ".".join(
-                _escape_invisible(str(part)[:_MAX_SHOWN_LENGTH])
-                for part in first_error["loc"]
-                if part != "[key]"
-            )
-            fields = (Protection if first_error["loc"][:1] == ("protect",) else cls).model_fields
-            setting_names = ", ".join(setting.alias or name for name, setting in fields.items())
-            if first_error["type"] == "extra_forbidden":
-                raise InvalidConfig(
-                    f"{CONFIG_PATH}: there is no setting '{field}'",
-                    fix="Remove the setting or correct its name, and commit the change. "
-                    f"Known settings: {setting_names}.",
-                    field=field,
-                ) from error
-            reason = first_error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-            reason = reason.replace("Tuple should have", "must have")
-            reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
-            raise InvalidConfig(
-                f"{CONFIG_PATH}: {field}: {reason.replace('valid tuple', 'list of strings')}",
-                fix=f"Correct {field} in {CONFIG_PATH} and commit it.",
-                field=field,
-            ) from error
+            mistakes = [
+                _describe_mistake(details, cls)
+                for details in error.errors(include_url=False, include_input=False)
+            ]
+            field, cause = ".".join(mistakes[0].location), error
+            invalid = InvalidConfig(f"{CONFIG_PATH}: {mistakes[0].message}", fix=mistakes[0].fix, field=field)
+        invalid.mistakes = tuple(mistakes)
+        raise invalid from cause
 
     def is_document(self, path: str) -> bool:
         """Return True if a file at this path is a document, by its suffix, `root` and `exclude`."""
@@ -332,3 +321,25 @@ class WorkspaceConfig(_Settings):
         """The keys that filter searches, with their descriptions: first declared keys, then built-in ones."""
         declared_keys = {name: key.description for name, key in self.taxonomy.items()}
         return {**declared_keys, **{name: None for name in BUILT_IN_KEYS if name not in declared_keys}}
+
+
+def _describe_mistake(details: ErrorDetails, model: type[WorkspaceConfig]) -> SettingMistake:
+    """Return a mistake that the validation has found."""
+    location = tuple(
+        _escape_invisible(str(part)[:_MAX_SHOWN_LENGTH]) for part in details["loc"] if part != "[key]"
+    )
+    field = ".".join(location)
+    fields = (Protection if location[:1] == ("protect",) else model).model_fields
+    if details["type"] == "extra_forbidden":
+        setting_names = ", ".join(setting.alias or name for name, setting in fields.items())
+        return SettingMistake(
+            location,
+            f"there is no setting '{field}'",
+            "Remove the setting or correct its name, and commit the change. "
+            f"Known settings: {setting_names}.",
+        )
+    reason = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    reason = reason.replace("Tuple should have", "must have")
+    reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
+    reason = reason.replace("valid tuple", "list of strings")
+    return SettingMistake(location, f"{field}: {reason}", f"Correct {field} in {CONFIG_PATH} and commit it.")
