@@ -6,6 +6,7 @@ transactions that take the writer's lock at their first statement.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,6 +48,23 @@ class Database:
     def exists(self) -> bool:
         """Return False for SQLite without a file, which the first connection creates."""
         return not self.is_sqlite or Path(self._engine.url.database or "").exists()
+
+    def check_writable(self) -> None:
+        """Raise DatabaseUnavailable if the file of SQLite, or its folder, cannot be written.
+
+        SQLite creates further files in the folder. Nothing is checked for PostgreSQL.
+        """
+        if not self.is_sqlite or self._engine.url.database in (None, "", ":memory:"):
+            return
+        file = Path(self._engine.url.database or "")
+        for path, purpose in ((file.parent, "its folder"), (file, "its file")):
+            if (path == file.parent or path.exists()) and not os.access(path, os.W_OK):
+                reason = "cannot be written" if path.exists() else "does not exist"
+                raise DatabaseUnavailable(
+                    "read-only",
+                    f"the database cannot be used: {purpose} {path} {reason}",
+                    f"Let the user of the server write to {path}, or correct its URL.",
+                )
 
     @property
     def description(self) -> str:
@@ -237,6 +255,12 @@ def _describe_failure(error: DBAPIError, code: str) -> DatabaseUnavailable:
             "schema",
             "the database lacks the tables of this version",
             "Try again in a moment; the log of the server has the details.",
+        )
+    if code.startswith("SQLITE_CANTOPEN"):
+        return DatabaseUnavailable(
+            "down",
+            "the database cannot be reached (its file cannot be opened)",
+            "Let the user of the server write to its file and folder; `docyard config check` names the path.",
         )
     # PostgreSQL's texts name hosts and users.
     reason = f" ({error.orig})" if code.startswith("SQLITE") else ""

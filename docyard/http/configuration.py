@@ -85,6 +85,11 @@ def check_notify_section(section: NotifySection, page_url: str | None) -> None:
     """
     for half in section.find_missing_halves():
         raise IncompleteNotifySection(half)
+    _check_notification_urls(section, page_url)
+
+
+def _check_notification_urls(section: NotifySection, page_url: str | None) -> None:
+    """Raise InvalidHttpSection if notifications would have no URLs."""
     if section.is_enabled and page_url is None:
         raise InvalidHttpSection("page_url", "must be set, because notifications have URLs of pages")
 
@@ -100,11 +105,11 @@ def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
         from docyard.identity.identity import IncompleteIdentity, check_identity
 
         page_url = http_settings.build_page_url(http_settings.address.port)
+        for half in settings.notify.find_missing_halves():
+            line = find_setting_line(configuration.text, ("notify", half.setting))
+            yield Mistake(line, "notify", f"notify: {half.message}", half.fix)
         try:
-            check_notify_section(settings.notify, page_url)
-        except IncompleteNotifySection as error:
-            line = find_setting_line(configuration.text, ("notify", error.setting))
-            yield Mistake(line, "notify", error.message, error.fix)
+            _check_notification_urls(settings.notify, page_url)
         except InvalidHttpSection as error:
             yield _build_mistake(configuration, ("http", error.setting), error.message, error.fix)
         try:
@@ -113,10 +118,14 @@ def check_configuration(configuration: Configuration) -> Iterator[Mistake]:
             line = find_setting_line(configuration.text, ("identity",))
             yield Mistake(line, "identity", error.message, error.fix)
     from docyard.database.database import open_database
-    from docyard.database.errors import InvalidDatabaseURL
+    from docyard.database.errors import DatabaseUnavailable, InvalidDatabaseURL
 
     try:
-        open_database(settings.database.url, configuration.folder).close()
+        database = open_database(settings.database.url, configuration.folder)
+        database.close()
+        database.check_writable()
+    except DatabaseUnavailable as error:
+        yield _build_mistake(configuration, ("database", "url"), f"database.url: {error.message}", error.fix)
     except InvalidDatabaseURL as error:
         yield _build_mistake(configuration, ("database", "url"), f"database.url: {error.message}", error.fix)
     for root in settings.operator.roots:

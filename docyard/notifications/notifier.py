@@ -125,7 +125,9 @@ class Notifier:
             self._deliver_due()
             self._delete_old()
         except (DatabaseUnavailable, SQLAlchemyError, WorkspaceError, OSError) as error:
-            reason = error.message if isinstance(error, WorkspaceError) else type(error).__name__
+            reason = (
+                f"{error.message}. {error.fix}" if isinstance(error, WorkspaceError) else type(error).__name__
+            )
             if reason != self._failure:
                 log.warning("people are not notified: %s", StateText(reason))
                 self._failure = reason

@@ -222,7 +222,10 @@ def _explain_empty_list(listed: ListedProposals) -> str:
     """Return the reason why no proposal is listed, and the next command."""
     proposals, proposal_filter = listed.proposals, listed.proposal_filter
     if not proposals:
-        return 'There is no proposal yet: `docyard proposals create "TITLE"` creates a proposal.'
+        return (
+            'There is no proposal yet: `docyard proposals create "TITLE"` creates a proposal. In a clone, '
+            "`docyard sync` fetches those of the remote."
+        )
     state = proposal_filter.state
     if proposal_filter.has_only_state:
         states = [proposal.state.value for proposal in proposals]

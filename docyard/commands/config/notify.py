@@ -40,7 +40,7 @@ def command(test: bool, person: str | None, config: Path | None, as_json: bool) 
     """Show how people are notified of proposals, the queue, and the notifications that were not delivered.
 
     Secrets, and the path of the webhook's URL, are not shown. Only --test needs the secrets. With --test
-    nothing is queued, and the exit code is 1 if a delivery fails.
+    nothing is queued. The exit code is 1 if a delivery fails, or if a server would not start.
 
     \b
     Example:
@@ -62,7 +62,8 @@ def command(test: bool, person: str | None, config: Path | None, as_json: bool) 
     else:
         for line in _format_lines(section, channels, state, results):
             click.echo(line)
-    return Exit.PROBLEMS if any(result.failure is not None for result in results) else Exit.DONE
+    has_failed = any(result.failure is not None for result in results)
+    return Exit.PROBLEMS if has_failed or section.find_missing_halves() else Exit.DONE
 
 
 def _send_tests(configuration: Configuration, person: str | None) -> list[_TestResult]:
@@ -149,9 +150,11 @@ def _format_lines(
 
     for channel in channels:
         yield f"{channel.channel}: {channel.target} ({channel.details})"
-    for half in section.find_missing_halves():
-        yield f"A server does not start: [notify] {half.message}."
-        yield f"  fix: {half.fix}"
+    if halves := section.find_missing_halves():
+        yield "A server does not start:"
+        for half in halves:
+            yield f"  [notify] {half.message}."
+            yield f"    fix: {half.fix}"
     if channels:
         yield f"events: {', '.join(section.events)}"
         yield _format_reminders(section)

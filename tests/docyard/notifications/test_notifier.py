@@ -235,7 +235,7 @@ def test_unavailable_database_is_logged_once_and_loses_no_event(
         monkeypatch.setattr(server.queue, "put", put)
         assert notifier.work()
     assert [record.message for record in caplog.records] == [
-        "people are not notified: the database cannot be reached",
+        "people are not notified: the database cannot be reached. Start it.",
         "people are notified again",
     ]
     assert server.list_webhooks() == ["submitted"]

@@ -84,3 +84,22 @@ def test_check_without_a_file_names_the_check_of_docyard_toml(
     assert "`docyard doctor` checks docyard.toml." in capsys.readouterr().err
     assert main(["config", "check", "--config", write(tmp_path, "[http]\nworkers = 2\n")]) == Exit.DONE
     assert "doctor" not in capsys.readouterr().err
+
+
+def test_check_names_a_missing_folder_of_the_database_and_each_missing_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(
+        '[database]\nurl = "sqlite:///none/server.sqlite"\n\n[notify]\n'
+        'webhook_url = "https://hooks.example.org/a"\nsmtp_host = "mail.example.org"\n'
+        'smtp_from = "docs@example.org"\nsmtp_user = "docs"\n'
+    )
+    assert main(["config", "check", "--config", str(file)]) == 1
+    output = capsys.readouterr().out
+    folder = tmp_path / "none"
+    assert f"server.toml:2: database.url: the database cannot be used: its folder {folder}" in output
+    assert "must have webhook_url and webhook_secret together" in output
+    assert "must have smtp_user and smtp_password together" in output
+    assert main(["config", "notify", "--config", str(file)]) == 1
+    assert capsys.readouterr().out.count("A server does not start:") == 1

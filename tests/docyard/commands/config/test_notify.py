@@ -140,7 +140,7 @@ def test_settings_are_shown_without_their_secrets(run: Run, monkeypatch: pytest.
     monkeypatch.delenv("DOCYARD_SERVER__NOTIFY__WEBHOOK_SECRET")
     settings = '[notify]\nwebhook_url = "https://hooks.example.org/x"\n'
     code, output = run(settings=settings)
-    assert code == Exit.DONE
+    assert code == Exit.PROBLEMS
     assert "webhook: https://hooks.example.org (secret: not set)" in output
     assert (
         "  fix: Set both: notify.webhook_url in the file, and the variable DOCYARD_SERVER__NOTIFY__" in output
