@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from docyard import environment
 from index.postgres.options import FILE_ENGINE
@@ -36,6 +36,29 @@ progress_log = logging.getLogger("docyard.progress")
 _PROGRESS_INTERVAL_S = 1.0
 
 
+class SharedIndex(Protocol):
+    """An index of a node that other nodes share. `open` yields it for one call."""
+
+    @property
+    def name(self) -> str:
+        """The name of the source; empty for a repository."""
+
+    def open(self) -> AbstractContextManager[SearchIndex]:
+        """Yield the index. Raises WorkspaceError."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class RepositoryIndex:
+    """The shared index of a repository."""
+
+    index: SearchIndex
+    name: str = ""
+
+    def open(self) -> AbstractContextManager[SearchIndex]:
+        """Return a context with the index, which stays open after it."""
+        return nullcontext(self.index)
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """The content that one server offers.
@@ -47,7 +70,7 @@ class Service:
     `build_webhook_target` returns the reaction to webhooks; it is None if the server has no remote.
     `build_reading_dispatcher` returns a dispatcher without the tools that write; it is None if none writes.
     `describe_sources` returns the state of each source of a server of many. `observer` limits and records
-    calls.
+    calls. `list_shared_indexes` returns the indexes that other nodes share; it is None if they are in files.
     """
 
     dispatcher: Dispatcher
@@ -62,6 +85,7 @@ class Service:
     describe_sources: Callable[[], Sequence[dict[str, Any]]] | None = None
     build_reading_dispatcher: Callable[[], Dispatcher] | None = None
     observer: CallObserver | None = None
+    list_shared_indexes: Callable[[], Iterable[SharedIndex]] | None = None
 
 
 def build_repository_service(
@@ -89,6 +113,7 @@ def build_repository_service(
         workspace, environment.read_forge_access, environment.read_remote_access
     )
     index = SearchIndex(workspace, embedding=embedding, engine=engine)
+    shared_index = RepositoryIndex(index)
     workspace.inbound_links = index
     dispatcher = ToolDispatcher(workspace, index, toolsets, read_only, max_text_tokens)
     forge_checker = ForgeChecker(workspace, environment.read_forge_access)
@@ -145,6 +170,7 @@ def build_repository_service(
         build_reading_dispatcher=None
         if read_only
         else lambda: ToolDispatcher(workspace, index, toolsets, True, max_text_tokens),
+        list_shared_indexes=(lambda: [shared_index]) if engine.database is not None else None,
     )
 
 

@@ -68,6 +68,19 @@ class UpdateResult(NamedTuple):
     is_stale: bool = False
 
 
+class IndexLag(NamedTuple):
+    """The open index of a node, compared with its clone and with the database that it shares.
+
+    `is_behind_clone` means that the open index lacks the tip of the clone, and `is_behind_database` that
+    another node has indexed a commit that this clone lacks. Both are False if no index is open.
+    """
+
+    is_open: bool
+    is_behind_clone: bool
+    is_behind_database: bool
+    is_database_reachable: bool
+
+
 class LiveIndex:
     """The index of a workspace's served branch. Safe to use from several threads."""
 
@@ -143,6 +156,46 @@ class LiveIndex:
             if state is None:
                 raise
             return UpdateResult(state, is_stale=self.is_behind(state))
+
+    def read_lag(self) -> IndexLag | None:
+        """Return the lag of a shared index, without opening or updating it; None for an index in files.
+
+        A commit that a branch was set back from is not behind: it contains the tip.
+        """
+        database = self._engine_options.database
+        if database is None:
+            return None
+        from index.port import EngineUnavailable
+        from index.postgres.heads import read_head
+
+        head, is_reachable = None, True
+        try:
+            head = database.run(lambda connection: read_head(connection, self._make_namespace_id()))
+        except EngineUnavailable:
+            is_reachable = False
+        except IndexDamaged:  # the next update rebuilds it
+            head = None
+        state = self._engine.opened_state() if self._engine else None
+        if state is None:
+            return IndexLag(False, False, False, is_reachable)
+        head_commit = head.state.commit if head is not None else None
+        return IndexLag(
+            is_open=True,
+            is_behind_clone=self.is_behind(state) and not self._contains_tip(state),
+            is_behind_database=head_commit not in (None, state.commit)
+            and not self._workspace.has_commit(str(head_commit)),
+            is_database_reachable=is_reachable,
+        )
+
+    def _contains_tip(self, state: State) -> bool:
+        """Return True if the tip is an ancestor of the commit of a state."""
+        tip, commit = self._workspace.tip(), state.commit
+        return (
+            tip is not None
+            and commit is not None
+            and self._workspace.has_commit(commit)
+            and self._workspace.git.is_descendant(commit, tip)
+        )
 
     def is_behind(self, state: State) -> bool:
         """Return True if the commit of a state is not the tip."""

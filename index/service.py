@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from index.comparison import Comparison
     from index.hints import Hint
     from index.link_graph.graph import LinkGraph
-    from index.live import LiveIndex
+    from index.live import IndexLag, LiveIndex
     from index.overlays import Overlays
     from index.passages import Passage
     from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection, VectorRanking
@@ -426,6 +426,10 @@ class SearchIndex:
         if self._vectors is not None:
             self._vectors.notify(self._list_readers(None, progress), self._live.texts.read_span)
         return state.commit
+
+    def read_lag(self) -> IndexLag | None:
+        """Return the lag of an index that nodes share, without opening or updating it; None for files."""
+        return self._live.read_lag()
 
     def rebuild(self, progress: Progress | None = None) -> str | None:
         """Rebuild the index next to the old one, swap the two, and return the indexed commit."""

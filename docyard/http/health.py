@@ -11,6 +11,9 @@ then a proxy may be the client.
 
 A database that cannot be reached does not make a server unready, because searches need none: the status is
 then "degraded". Restarts by a load balancer would not repair the database.
+
+A node that shares its indexes with others is not ready while one of them lags behind for too long, or while
+none is open and their database cannot be reached: another node can answer.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -32,9 +37,12 @@ from docyard.caller import is_operator
 from docyard.http.client_address import has_forwarded_headers, is_loopback_client
 from docyard.http.host_origin import parse_authority
 from docyard.http.refusals import build_refusal
+from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
+    from docyard.service import SharedIndex
     from docyard.telemetry.metrics import Metrics
+    from index.live import IndexLag
 
 HEALTH_PATH, READY_PATH, METRICS_PATH = "/healthz", "/readyz", "/metrics"
 OPERATION_PATHS = (HEALTH_PATH, READY_PATH, METRICS_PATH)
@@ -93,6 +101,92 @@ def describe_sources(entries: Sequence[dict[str, Any]]) -> PartState:
     if availability and not any(availability):
         return PartState(False, True, entries)
     return PartState(all(availability), False, entries)
+
+
+MAX_LAG_S = 600.0
+"""The seconds after which a node whose index lags behind is not ready, unless `engine.max_lag` is set."""
+
+
+class IndexReadiness:
+    """The readiness of the indexes that this node shares with others.
+
+    An index that lags is updated in the background, because a load balancer sends no searches to a node that
+    is not ready. `clock` returns seconds.
+    """
+
+    def __init__(
+        self,
+        list_indexes: Callable[[], Iterable[SharedIndex]],
+        max_lag_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._list_indexes = list_indexes
+        self._max_lag_s = max_lag_s
+        self._clock = clock
+        self._lag_start_times: WeakKeyDictionary[SharedIndex, float] = WeakKeyDictionary()
+        self._update_lock = threading.Lock()
+
+    def describe(self) -> PartState:
+        """Return the state of the indexes. Those that were not used yet, and those in files, do not count."""
+        details: list[dict[str, Any]] = []
+        lags: list[IndexLag] = []
+        is_lagging = False
+        for index in self._list_indexes():
+            lag = _read_lag(index)
+            if lag is None:
+                continue
+            lags.append(lag)
+            seconds = self._measure_lag(index, lag)
+            reasons = list(_explain_lag(lag))
+            if seconds > self._max_lag_s:
+                is_lagging = True
+            if reasons:
+                details.append({"name": index.name, "reasons": reasons, "seconds": round(seconds)})
+        is_closed = bool(lags) and not any(lag.is_open for lag in lags)
+        is_unusable = is_closed and not any(lag.is_database_reachable for lag in lags)
+        is_ok = not is_lagging and all(lag.is_database_reachable for lag in lags)
+        return PartState(is_ok, is_lagging or is_unusable, details)
+
+    def _measure_lag(self, index: SharedIndex, lag: IndexLag) -> float:
+        """Return the seconds since the first description in which the index lagged; start an update."""
+        if not (lag.is_behind_clone or lag.is_behind_database):
+            self._lag_start_times.pop(index, None)
+            return 0.0
+        if lag.is_behind_clone and self._update_lock.acquire(blocking=False):
+            threading.Thread(target=self._update, args=(index,), name="docyard-index", daemon=True).start()
+        now = self._clock()
+        return now - self._lag_start_times.setdefault(index, now)
+
+    def _update(self, index: SharedIndex) -> None:
+        try:
+            with suppress(WorkspaceError), index.open() as search_index:
+                search_index.update_to_tip()
+        finally:
+            self._update_lock.release()
+
+
+def _read_lag(index: SharedIndex) -> IndexLag | None:
+    """Return the lag of an index; None for one in files, and for a source that cannot be read."""
+    from index.live import IndexLag
+    from index.port import EngineUnavailable
+
+    try:
+        with index.open() as search_index:
+            return search_index.read_lag()
+    except WorkspaceError as error:
+        # A source names the error that made it unavailable as the cause.
+        if isinstance(error.__cause__, EngineUnavailable):
+            return IndexLag(False, False, False, False)
+        return None
+
+
+def _explain_lag(lag: IndexLag) -> Iterator[str]:
+    if not lag.is_database_reachable:
+        yield "the engine's database cannot be reached"
+    if lag.is_behind_clone:
+        yield "the index is behind the tip of the clone"
+    if lag.is_behind_database:
+        yield "the clone is behind a commit that another node has indexed"
 
 
 class HealthMiddleware:

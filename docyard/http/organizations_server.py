@@ -20,7 +20,7 @@ from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThr
 from docyard.http.challenges import Challenges
 from docyard.http.configuration import build_configured_settings
 from docyard.http.endpoints import BuildObserver, BuildReceiver, Endpoints
-from docyard.http.health import PartState
+from docyard.http.health import IndexReadiness, PartState
 from docyard.http.host_origin import HostOriginMiddleware, is_forwarded_https
 from docyard.http.monitoring import Monitoring
 from docyard.http.operations import Operations
@@ -288,4 +288,8 @@ def _describe_parts(service: OrganizationsService) -> Mapping[str, Callable[[], 
         ]
         return PartState(not failures, False, details)
 
-    return {"database": describe_database, "namespaces": describe_namespaces}
+    parts = {"database": describe_database, "namespaces": describe_namespaces}
+    engine = service.settings.engine
+    if engine.url is not None:
+        parts["indexes"] = IndexReadiness(lambda: hosting, engine.max_lag).describe
+    return parts

@@ -33,7 +33,7 @@ from docyard import __version__, environment
 from docyard.caller import SCOPES, WRITE_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.challenges import Challenges
-from docyard.http.health import PartState, Readiness, describe_sources
+from docyard.http.health import MAX_LAG_S, IndexReadiness, PartState, Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.operations import Operations
@@ -530,7 +530,9 @@ def start_server(
         if configured is not None:
             section = configured.settings.identity
             identity = build_identity(section, page_url, tokens)
-            operations = configured.build_operations(describe_parts(service))
+            operations = configured.build_operations(
+                describe_parts(service, configured.settings.engine.max_lag)
+            )
             routes.extend(configured.build_routes(site))
             configured.start(site)
 
@@ -598,14 +600,19 @@ def _load_index_and_pages(service: Service) -> None:
     warm_pages()
 
 
-def describe_parts(service: Service) -> Mapping[str, Callable[[], PartState]]:
-    """Return the functions that describe a service; an artifact is ready when its server listens."""
+def describe_parts(service: Service, max_lag_s: float = MAX_LAG_S) -> Mapping[str, Callable[[], PartState]]:
+    """Return the functions that describe a service.
+
+    An artifact is ready when its server listens. `max_lag_s` limits the lag of an index that nodes share.
+    """
     describe, get_index = service.describe_sources, service.get_index
     parts: dict[str, Callable[[], PartState]] = {}
     if describe is not None:
         parts["sources"] = lambda: describe_sources(describe())
     if get_index is not None and service.get_tokens() is not None:
         parts["settings"] = lambda: _describe_settings(get_index())
+    if service.list_shared_indexes is not None:
+        parts["indexes"] = IndexReadiness(service.list_shared_indexes, max_lag_s).describe
     return parts
 
 

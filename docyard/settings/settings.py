@@ -116,6 +116,8 @@ class EngineSection(Section):
     """`postgresql://USER@HOST/NAME`. Not set: files. A URL with a password is set by the variable."""
     read_url: Text | None = Field(default=None, examples=["postgresql://docyard@replica.example.org/docyard"])
     """The URL of a replica, from which indexes are read. Not set: they are read from `url`."""
+    max_lag: Annotated[int, Field(ge=1, le=86_400)] = 600
+    """The seconds after which a node whose index lags behind is not ready, for `/readyz`."""
 
     @model_validator(mode="after")
     def _check_urls(self) -> EngineSection:

@@ -148,6 +148,7 @@ def build_sources_service(
         build_webhook_target=build_webhook_target,
         describe_sources=partial(describe_sources, sources),
         observer=_build_observer(sources, dispatcher, records),
+        list_shared_indexes=(lambda: sources) if engine.database is not None else None,
     )
 
 

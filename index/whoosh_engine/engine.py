@@ -175,6 +175,11 @@ class WhooshEngine:
         generation = self.generation()
         return generation.state if generation else None
 
+    def opened_state(self) -> State | None:
+        """Return the state of the open index, without reading its storage; None if none is open."""
+        searcher = self._searcher
+        return searcher.state if searcher else None
+
     def generation(self) -> IndexSnapshot | None:
         """Return the open index if its files are unchanged, else the committed one; None without either."""
         searcher = self._searcher

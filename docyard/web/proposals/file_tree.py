@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from docyard.web.page_request import PageRequest
     from workspace.diff.changes import DocumentChangeKind
-    from workspace.diff.changes import DocumentChangeKind
     from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
 

@@ -98,7 +98,7 @@ def test_without_a_file_the_variable_is_printed(
 
 @pytest.mark.process
 @pytest.mark.guarantee
-def test_nothing_is_switched_if_lists_differ(
+def test_lists_that_differ_prevent_the_switch(
     path: str,
     file: Path,
     postgres: PostgresServer,  # noqa: F811
@@ -182,7 +182,7 @@ ORGANIZATIONS = '[organizations.acme.namespaces.docs]\nrepo = "{path}"\n'
         ("files", Exit.DONE, ""),
     ],
 )
-def test_target_that_cannot_be_used_changes_nothing(
+def test_target_that_cannot_be_used_leaves_the_file_unchanged(
     path: str, file: Path, capsys: pytest.CaptureFixture[str], target: str, code: Exit, message: str
 ) -> None:
     assert main(["engine", "use", target, "-C", path, "--config", str(file)]) == code
