@@ -44,6 +44,16 @@ def test_readme_has_both_commands_of_a_checkout() -> None:
     assert re.findall(r"^make (\w+)", block, re.MULTILINE) == ["demo", "test"]
 
 
+def test_pages_install_without_pipx_by_the_same_commands() -> None:
+    [start_block] = re.findall(
+        r"^### Without pipx\n.*?^```sh\n(.*?)^```$",
+        (ROOT / "docs" / "start.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert start_block in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(start.md#without-pipx)" in (ROOT / "docs" / "first-proposal.md").read_text(encoding="utf-8")
+
+
 def test_readme_links_to_every_page_of_docs() -> None:
     linked_pages = set(
         re.findall(r"\]\(docs/([a-z-]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
