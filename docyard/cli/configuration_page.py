@@ -22,8 +22,8 @@ Schema = Mapping[str, Any]
 _OTHER_VARIABLES = (
     (
         environment.TOKEN,
-        "The token with which a person approves or merges. In the files of hosts for a shared server: the agent's "
-        "token ([http.md](http.md#two-meanings-of-docyard_token)).",
+        "The token with which a person approves or merges. In the files of hosts for a shared server: "
+        "the agent's token ([http.md](http.md#two-meanings-of-docyard_token)).",
         "policy.md#tokens-identify-people",
     ),
     (environment.REMOTE_TOKEN, "The token for the remote.", "remotes.md#credentials-and-connections"),
