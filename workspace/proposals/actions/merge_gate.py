@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from workspace.merge.trees import Merge
-    from workspace.policy.protection import GoverningRule
+    from workspace.policy.protection import GoverningRule, TouchedPath
     from workspace.policy.tokens import Keyring, Person
     from workspace.proposals.actions.repository import ProposalRepository
     from workspace.proposals.events import Author, Event
@@ -343,7 +343,9 @@ def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Me
     assert merge.ours.commit is not None
     assert merge.theirs.commit is not None
     governing_rules = (
-        find_governing_rules(config, find_touched_paths(merge.ours, merge.changes)) if config.protect else ()
+        find_governing_rules(config, _list_touched_paths(repository, proposal, merge))
+        if config.protect
+        else ()
     )
     checks: Sequence[CheckResult] = ()
     if any(governing_rule.rule.checks for governing_rule in governing_rules):
@@ -364,6 +366,23 @@ def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Me
         else frozenset(),
         find_unreviewed_changes(merge) if config.protect else (),
     )
+
+
+def _list_touched_paths(
+    repository: ProposalRepository, proposal: Proposal, merge: Merge
+) -> tuple[TouchedPath, ...]:
+    """Return the paths that a merge changes; with conflicts, also those that the proposal changes.
+
+    The changes of a merge with conflicts are incomplete, and its missing approvals are reported with them.
+    """
+    touched_paths = find_touched_paths(merge.ours, merge.changes)
+    if not merge.conflicts:
+        return touched_paths
+    from workspace.proposals.review.review import get_proposal_review
+
+    own_paths = get_proposal_review(repository.workspace).find_touched_paths(proposal, merge.ours.config)
+    by_path = {touched_path.path: touched_path for touched_path in (*own_paths, *touched_paths)}
+    return tuple(by_path[path] for path in sorted(by_path))
 
 
 NOT_MERGEABLE = "NOT_MERGEABLE"

@@ -52,6 +52,18 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: ProposalPages) 
     assert protected_pages.write_count == 4
 
 
+def test_conflict_names_all_protected_documents_without_approvals(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path, '[[protect]]\npaths = ["**"]\napprovals = 1\n')
+    setup = pages.setup
+    proposal = setup.open()
+    for text, file, slug in (("One.", "specs/api.md", "calls"), ("Two.", "guide.md", "use")):
+        setup.append(proposal.id, text, file, slug)
+    setup.repo.commit({"guide.md": "# Guide\n"})
+    text = extract_text(pages.get_proposal_page(proposal))
+    assert "conflict with main to be resolved" in text
+    assert "guide.md, specs/api.md need 1 approval" in text
+
+
 def test_duplicate_merge_form_merges_once(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     tip, count_before = proposal.tip or "", len(open_pages.setup.log("--format=%h", "main"))
