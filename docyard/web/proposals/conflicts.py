@@ -40,12 +40,14 @@ if TYPE_CHECKING:
 class FormChoice(NamedTuple):
     """The user's choice for a conflict (None if nothing is chosen), and a new text.
 
-    `versions_digest` is the digest of the versions that the form showed.
+    `versions_digest` is the digest of the versions that the form showed. `discarded_digest` is the digest of
+    the text that the form has said it discards.
     """
 
     choice: ResolutionChoice | None
     content: str
     versions_digest: str
+    discarded_digest: str = ""
 
 
 def format_conflict_id(path: str, unit: UnitId) -> str:
@@ -63,7 +65,7 @@ def digest_versions(conflict: UnitConflict) -> str:
 
 
 def parse_form_choices(fields: Mapping[str, str]) -> dict[str, FormChoice]:
-    """Return the choices in the fields `choice-ID`, `content-ID` and `seen-ID`, by conflict id."""
+    """Return the choices in the fields `choice-ID`, `content-ID`, `seen-ID` and `discarded-ID`, by id."""
     ids = dict.fromkeys(
         name.partition("-")[2] for name in fields if name.startswith(("choice-", "content-", "seen-"))
     )
@@ -72,6 +74,7 @@ def parse_form_choices(fields: Mapping[str, str]) -> dict[str, FormChoice]:
             _parse_choice(fields.get(f"choice-{id}", "")),
             fields.get(f"content-{id}", ""),
             fields.get(f"seen-{id}", ""),
+            fields.get(f"discarded-{id}", ""),
         )
         for id in ids
     }
@@ -80,11 +83,16 @@ def parse_form_choices(fields: Mapping[str, str]) -> dict[str, FormChoice]:
 def build_resolutions(
     conflicts: Sequence[FileConflict], form_choices: Mapping[str, FormChoice]
 ) -> Resolutions:
-    """Return the resolutions of the conflicts for which the form has a choice."""
+    """Return the resolutions of the conflicts for which the form has a choice.
+
+    A choice that would discard the user's own text is none, until the form has said so.
+    """
     resolutions: dict[str, dict[UnitId, Resolution]] = {}
     for path, conflict in conflicts:
         form_choice = form_choices.get(format_conflict_id(path, conflict.unit))
-        if form_choice is not None and form_choice.choice is not None:
+        if form_choice is None or form_choice.choice is None:
+            continue
+        if _find_discarded_digest(conflict, form_choice) in ("", form_choice.discarded_digest):
             has_text = form_choice.choice is ResolutionChoice.CONTENT
             content = _encode_content(conflict, form_choice.content) if has_text else None
             resolutions.setdefault(path, {})[conflict.unit] = Resolution(form_choice.choice, content)
@@ -102,6 +110,16 @@ def digest_form_choices(form_choices: Mapping[str, FormChoice]) -> str:
         for id, form_choice in form_choices.items()
     )
     return hashlib.sha256(json.dumps(choices).encode()).hexdigest()
+
+
+def _find_discarded_digest(conflict: UnitConflict, form_choice: FormChoice) -> str:
+    """Return the digest of an own text that a choice discards; "" if it discards none."""
+    text = form_choice.content.strip()
+    if form_choice.choice in (None, ResolutionChoice.CONTENT) or not text:
+        return ""
+    if text == (_get_initial_text(conflict) or "").strip():
+        return ""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _parse_choice(text: str) -> ResolutionChoice | None:
@@ -151,7 +169,8 @@ class ConflictView(NamedTuple):
     """A conflict with its versions, and the current choice. `base` is None if the base lacks the unit.
 
     `content` is the text in the field of the user's text; None if the conflict has no such field.
-    `is_choice_outdated` is true if the choice was made for other versions.
+    `is_choice_outdated` is true if the choice was made for other versions. `discarded_digest` is the digest
+    of an own text that the choice would discard.
     """
 
     id: str
@@ -166,6 +185,7 @@ class ConflictView(NamedTuple):
     content: str | None
     is_choice_outdated: bool
     problem: str
+    discarded_digest: str = ""
 
 
 def render_conflicts_page(request: PageRequest) -> Response:
@@ -300,6 +320,9 @@ def _build_conflict_view(
         else ""
     )
     base_text = _decode(unit, conflict.base)
+    discarded_digest = _find_discarded_digest(conflict, form_choice) if form_choice is not None else ""
+    if discarded_digest:
+        choice = ""
     is_invalid = error is not None and error.details.get("unit") == unit
     content = _get_initial_text(conflict)
     if content is not None and form_choice is not None and form_choice.content.strip():
@@ -317,6 +340,7 @@ def _build_conflict_view(
         content,
         is_choice_outdated,
         f"{error.message}. {error.fix}" if error is not None and is_invalid else "",
+        discarded_digest,
     )
 
 

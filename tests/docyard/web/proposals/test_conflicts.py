@@ -59,6 +59,29 @@ def send_resolution(pages: ProposalPages, proposal: Proposal, fields: Form) -> t
     return response.status_code, response.text
 
 
+def test_own_text_is_not_discarded_without_a_question(pages: ProposalPages) -> None:
+    proposal = create_conflict(pages)
+    fields, [id] = read_conflict_form(pages, proposal)
+    tip = pages.reload(proposal).tip
+    choice = {f"choice-{id}": "theirs", f"content-{id}": "Run both."}
+    status, html = send_resolution(pages, proposal, fields | choice)
+    assert status == 409
+    assert pages.reload(proposal).tip == tip
+    assert "Run both.</textarea>" in html
+    assert "yours is discarded" in extract_text(html)
+    assert " checked" not in html
+    form_html = html.partition('class="conflicts"')[2]
+    fields = dict(_HIDDEN_FIELD.findall(form_html))
+    discarded = re.findall(r'name="(discarded-[0-9a-f]{16})" value="([^"]+)"', form_html)
+    status, html = send_resolution(
+        pages, proposal, fields | dict(discarded) | choice | {f"content-{id}": "Run 2."}
+    )
+    assert status == 409
+    status, _ = send_resolution(pages, proposal, fields | dict(discarded) | choice)
+    assert status == 303
+    assert "Run theirs." in pages.setup.show("guide.md", proposal.content.branch)
+
+
 @pytest.mark.parametrize(
     ("choice", "content", "expected", "decision"),
     [
@@ -204,7 +227,11 @@ def test_document_removed_on_one_side_is_resolved(pages: ProposalPages, choice: 
     assert "This side does not have this part" in text
     fields, [id] = read_conflict_form(pages, proposal)
     status, _ = send_resolution(
-        pages, proposal, fields | {f"choice-{id}": choice, f"content-{id}": "# Guide\n\nNew.\n"}
+        pages,
+        proposal,
+        fields
+        | {f"choice-{id}": choice}
+        | ({f"content-{id}": "# Guide\n\nNew.\n"} if choice == "content" else {}),
     )
     assert status == 303
     files = pages.setup.repo.git("ls-tree", "--name-only", proposal.content.branch).split()
