@@ -104,9 +104,36 @@ function pressKey(key) {
   target.focus();
   if (isTyping(target)) target.scrollIntoView({ block: "center" });
   else if (!isShown) target.click();
-  if (details?.open) findFirst("textarea, a[href], button", details)?.focus();
+  if (details?.open) focusForm(details);
   return true;
 }
+
+// The focus is in the form that was opened, and the form is in view.
+function focusForm(details, selector = "textarea, a[href], button") {
+  findFirst(selector, details)?.focus({ preventScroll: true });
+  // The box of the form, because <details> may have none.
+  const form = findFirst("form", details) ?? details.lastElementChild, barHeight = findFirst(".bar")?.offsetHeight ?? 0;
+  const { top, bottom, height } = form.getBoundingClientRect();
+  if (top < barHeight || bottom > innerHeight) form.scrollIntoView({ block: height < innerHeight - 2 * barHeight ? "center" : "start" });
+}
+
+// Letters that are typed after a click on the summary are then no shortcuts.
+document.addEventListener("click", (event) => {
+  const details = event.target.closest?.("details.say > summary")?.parentElement;
+  if (details && !details.open) setTimeout(() => { if (details.open) focusForm(details, "textarea"); });
+});
+
+// The address can name an action of the page, such as after a login: #[approve], #[merge].
+function focusAction() {
+  const action = location.hash.startsWith("#[") && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!action) return;
+  const details = action.closest("details");
+  if (details) { details.open = true; focusForm(details); return; }
+  action.tabIndex = -1;
+  action.focus();
+}
+addEventListener("load", focusAction);
+addEventListener("hashchange", focusAction);
 
 // A closed form keeps its text, and the browser still asks before it leaves the page.
 function closeForm(details) {
@@ -236,7 +263,7 @@ async function reloadMain() {
   if (page.documentElement.dataset.version) root.dataset.version = page.documentElement.dataset.version;
   if (serializeMain(next) === shownHtml) { addLateColours(current, next); return true; }
   if (hasEdits() || isDeciding(current, next) || (current.contains(document.activeElement) && isTyping(document.activeElement))) {
-    showNotice("This page has changed.", "Show it", () => location.reload());
+    showNotice("This page has changed.", "Show it", () => { document.dispatchEvent(new CustomEvent("docyard:leaving")); location.reload(); });
   } else {
     replaceMain(current, next, page);
     showNotice("This page was updated.");

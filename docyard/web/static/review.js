@@ -62,14 +62,16 @@ document.addEventListener("toggle", (event) => {
   if (!event.target.open) return;
   insertQuote(event.target);
   offerLines(event.target);
+  showLineChoice(event.target);
 }, true);
 
 function openQuoteForm() {
   const entry = findQuotedEntry(), details = findQuoteForm(entry);
   details.open = true;
   insertQuote(details);
+  showLineChoice(details);
   chooseEntry(entry);
-  findFirst('[name="text"]', details).focus();
+  focusForm(details, '[name="text"]');
 }
 
 // The key opens the form of the section whose text is selected, also if another section is chosen.
@@ -132,6 +134,25 @@ function offerLines(details) {
   [first, last].forEach(({ select }) => select.addEventListener("change", update));
   quote.closest("label").before(createElement("fieldset", { className: "quoted-lines" },
     createElement("legend", { textContent: "Lines to quote (optional)" }), first.label, last.label));
+}
+
+// Selected text is quoted already, so no lines need to be chosen.
+function showLineChoice(details) {
+  const choice = findFirst(".quoted-lines", details);
+  if (choice) choice.hidden = Boolean(findFirst('[name="quote"]', details).value) && findAll("select", choice).every(({ value }) => !value);
+}
+
+function cancelForm(form) {
+  if (findAll("textarea", form).some(isEdited) && !confirm("Discard your text?")) return;
+  if (form.elements.quote) form.elements.quote.defaultValue = "";
+  form.reset();
+  form.dispatchEvent(new Event("input", { bubbles: true }));  // the text is then no longer stored
+  closeForm(form.closest("details"));
+}
+function offerCancel() {
+  for (const form of findAll("details.say > form").filter((item) => findFirst("textarea", item) && !findFirst(".cancel", item))) {
+    findFirst(".acts", form).append(createButton("Cancel", () => cancelForm(form), "cancel"));
+  }
 }
 
 // Pending comments: this browser stores them until the server has accepted them with a decision.
@@ -369,7 +390,8 @@ function acknowledgeSentComments() {
 
 acknowledgeSentComments();
 offerPendingComments();
-document.addEventListener("docyard:shown", offerPendingComments);
+offerCancel();
+document.addEventListener("docyard:shown", () => { offerPendingComments(); offerCancel(); });
 addEventListener("storage", (event) => { if (findReview() && event.key === getReviewKey()) showPendingComments(); });
 
 // Marks of viewed documents, for the versions that were shown. This browser stores them; they are no evidence.

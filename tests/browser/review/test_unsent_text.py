@@ -54,6 +54,85 @@ def test_key_focuses_the_form_that_a_login_has_opened(sample_site: SampleSite, s
     expect(approve_button).to_be_hidden()
 
 
+@pytest.mark.parametrize("summary", ["Comment", "Approve", "Request changes", "Close", "Edit title"])
+def test_typed_text_survives_a_reload(sample_site: SampleSite, ana_page: Page, summary: str) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.on("dialog", lambda dialog: dialog.accept())
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}")
+    ana_page.locator("details.say > summary", has_text=summary).first.click()
+    form = ana_page.locator("details.say[open] form")
+    area = form.locator("textarea")
+    expect(area).to_be_focused()
+    ana_page.keyboard.press("End")
+    ana_page.keyboard.type("amxc Half a thou")
+    ana_page.wait_for_timeout(600)  # typed text is stored after a pause
+    assert "Half a thou" in ana_page.evaluate("sessionStorage.getItem('docyard-draft')")
+    text = area.input_value()
+    ana_page.reload()
+    expect(area).to_have_value(text)
+    expect(area).to_be_visible()
+    form.get_by_role("button", name="Cancel").click()
+    expect(area).to_be_hidden()
+    ana_page.reload()
+    expect(form).to_have_count(0)
+
+
+def test_own_text_of_a_conflict_is_chosen_and_survives_a_reload(
+    sample_site: SampleSite, ana_page: Page
+) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['limits']}/conflicts")
+    ana_page.get_by_role("radio", name="The proposal").check()
+    area = ana_page.locator(".own textarea")
+    area.press("End")
+    area.type("About 15.")
+    own = ana_page.get_by_role("radio", name="Your own text")
+    expect(own).to_be_checked()
+    ana_page.evaluate("document.dispatchEvent(new CustomEvent('docyard:leaving'))")
+    text = area.input_value()
+    ana_page.reload()
+    expect(area).to_have_value(text)
+    expect(own).to_be_checked()
+
+
+def test_edited_text_survives_a_reload(sample_site: SampleSite, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto("/edit/product/glossary.md?section=event")
+    base = ana_page.locator('input[name="base"]').input_value()
+    ana_page.get_by_label("Title of the change").fill("Say what an event is")
+    ana_page.get_by_label("in Markdown").fill("Half a thou")
+    ana_page.evaluate("document.dispatchEvent(new CustomEvent('docyard:leaving'))")
+    ana_page.reload()
+    expect(ana_page.get_by_label("in Markdown")).to_have_value("Half a thou")
+    expect(ana_page.get_by_label("Title of the change")).to_have_value("Say what an event is")
+    assert ana_page.locator('input[name="base"]').input_value() == base
+
+
+def test_key_of_the_merge_leads_to_its_focus_on_a_narrow_screen(
+    sample_site: SampleSite, ana_page: Page
+) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.set_viewport_size({"width": 390, "height": 700})
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}/changes")
+    ana_page.locator("summary", has_text="Request changes").click()
+    area = ana_page.get_by_label("What should change")
+    expect(area).to_be_focused()
+    expect(ana_page.get_by_role("button", name="Request changes")).to_be_in_viewport()
+    ana_page.keyboard.press("Escape")
+    ana_page.keyboard.press("m")
+    ana_page.wait_for_url(re.compile(r"#\[merge\]$"))
+    target = ana_page.locator("[id='[merge]']")
+    expect(target).to_be_focused()
+    top, bar_height = target.evaluate(
+        "(element) => [element.getBoundingClientRect().top, document.querySelector('.bar').offsetHeight]"
+    )
+    assert top >= bar_height
+
+
 def test_leaving_a_page_with_unsent_text_needs_confirmation(sample_site: SampleSite, ana_page: Page) -> None:
     dialogs: list[str] = []
 
@@ -149,3 +228,32 @@ def test_shortcut_submits_an_edit(sample_site: SampleSite, ana_page: Page) -> No
     ana_page.get_by_label("in Markdown").fill("Something that happened.\n")
     ana_page.keyboard.press("Control+Enter")
     expect(ana_page.get_by_role("heading", level=1)).to_have_text("Say what an event is")
+
+
+def test_typed_text_of_a_section_survives_a_reload_and_is_sent_once(
+    sample_site: SampleSite, ana_page: Page
+) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}/changes")
+    section = ana_page.locator(".changed-section").first
+    section.locator("ins, .new").first.select_text()
+    ana_page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
+    ana_page.keyboard.press("c")
+    quote = section.get_by_label("Quoted text").input_value()
+    expect(section.get_by_label("First line")).to_be_hidden()
+    ana_page.keyboard.type("Why a second?")
+    # The notice of a changed page leads to a reload that asks nothing.
+    ana_page.evaluate("document.dispatchEvent(new CustomEvent('docyard:leaving'))")
+    ana_page.reload()
+    expect(section.get_by_label("Your comment")).to_have_value("Why a second?")
+    expect(section.get_by_label("Quoted text")).to_have_value(quote)
+    section.get_by_role("button", name="Comment", exact=True).click()
+    expect(section.locator(".thread", has_text="Why a second?")).to_be_visible()
+    expect(ana_page.locator("details.say[open]")).to_have_count(0)
+    assert ana_page.evaluate("sessionStorage.getItem('docyard-draft')") is None
+    section.locator("summary", has_text="Reply").first.click()
+    ana_page.keyboard.type("Because.")
+    ana_page.evaluate("document.dispatchEvent(new CustomEvent('docyard:leaving'))")
+    ana_page.reload()
+    expect(section.get_by_label("Your reply")).to_have_value("Because.")
