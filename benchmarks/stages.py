@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.child import measure
 from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText, draw_queries, make_repository
 from benchmarks.documents import fast_readers
-from benchmarks.engines import fts5, tantivy
+from benchmarks.engines import fts5, postgres, tantivy
 from benchmarks.reports.report_rows import describe_machine, list_package_versions
 from benchmarks.search import full_index, known_items
 from benchmarks.search.query_sets import QuerySets, draw_query_sets
@@ -257,6 +257,52 @@ def _measure_artifact(bench: BenchmarkContext) -> Results:
     return {"artifact": build | medians | {"equal_list_count": list_count}}
 
 
+def _measure_engine(bench: BenchmarkContext) -> Results:
+    """Measure an index that nodes share in PostgreSQL, next to the index in files.
+
+    Raises ResultListsDiffer. Return no result if there is no PostgreSQL.
+    """
+    if not postgres.is_available():
+        return {}
+    with postgres.run_server() as url:
+        folder = bench.home / "nodes"
+        folder.mkdir(mode=0o700)
+        build = bench.measure("search.shared_index", url=url, folder=folder / "first")
+        runs = [
+            bench.measure(
+                "search.shared_index", url=url, folder=folder / f"new-{number}", queries=bench.queries
+            )
+            for number in range(BUILD_COUNT)
+        ]
+        lists_by_origin = {
+            f"{name}, process {number}": result_lists
+            for number, run in enumerate(runs)
+            for name, result_lists in run.pop("result_lists").items()
+        }
+        list_count = check_equal_result_lists(bench.queries, lists_by_origin)
+        commits = bench.measure(
+            "search.shared_index", url=url, folder=folder / "commits", commit_count=EDIT_COUNT
+        )
+    return {
+        "engine": {
+            "build_s": build["build_s"],
+            "bytes": build["bytes"],
+            "first_ms": median(run["first_ms"] for run in runs),
+            "first_in_files_ms": median(run["first_in_files_ms"] for run in runs),
+            **{
+                kind: {
+                    name: _compute_medians([run[kind][name] for run in runs])
+                    for name in ("postgres", "files")
+                }
+                for kind in ("once", "warm")
+            },
+            "index_commit": commits["index_commit"],
+            "visible": commits["visible"],
+            "equal_list_count": list_count,
+        }
+    }
+
+
 def _measure_vectors(bench: BenchmarkContext) -> Results:
     """Measure searches with and without vectors in alternating processes, and builds with `hash`.
 
@@ -342,6 +388,7 @@ STAGES: Mapping[str, tuple[str, Callable[[BenchmarkContext], Results]]] = {
     "links": ("The link graph", _measure_links),
     "fast_readers": ("Fast readers", _measure_fast_readers),
     "artifact": ("Artifacts", _measure_artifact),
+    "engine": ("An index that nodes share in PostgreSQL", _measure_engine),
     "planning": ("Tasks, drift and traces", _measure_planning),
     "git": ("Commits among 100,000 files", _measure_git),
     "checkout": ("A work tree of 10,000 files", _measure_checkout),

@@ -42,8 +42,8 @@ def measure(repository: str, count: int, durable: bool, queries: list[str]) -> d
         word = f"zq{'d' * durable}{number}edit"
         operation = AppendContent(file=path, slug=slug, content=f"A sentence with {word} in it.")
         start = time.process_time()
-        commit_s = measure_seconds(lambda: _write(workspace, operation))  # noqa: B023
-        search_s = measure_seconds(lambda: _check_only_hit(search, word, f"{path}#{slug}"))  # noqa: B023
+        commit_s = measure_seconds(lambda: write_edit(workspace, operation))  # noqa: B023
+        search_s = measure_seconds(lambda: check_only_hit(search, word, f"{path}#{slug}"))  # noqa: B023
         processor_times.append(time.process_time() - start)
         commit_times.append(commit_s)
         edit_times.append(commit_s + search_s)
@@ -85,13 +85,14 @@ def draw_sections(workspace: Workspace, count: int, seed: int) -> Iterator[tuple
     return islice(cycle(drawn_sections), count)
 
 
-def _write(workspace: Workspace, operation: AppendContent) -> None:
+def write_edit(workspace: Workspace, operation: AppendContent) -> None:
+    """Commit an edit. Raises EditFailed."""
     result = workspace.write([operation], mode=BatchMode.ALL, tool="benchmark", client="benchmark")
     if not result.is_committed:
         raise EditFailed(f"{operation.file}: {result.steps[0].error}")
 
 
-def _check_only_hit(search: SearchIndex, word: str, chunk_id: str) -> None:
+def check_only_hit(search: SearchIndex, word: str, chunk_id: str) -> None:
     """Raise EditFailed unless the chunk is the only hit of a search for the word."""
     hits = [hit.chunk_id for hit in search.search(word).hits]
     if hits != [chunk_id]:

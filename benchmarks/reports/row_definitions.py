@@ -561,6 +561,42 @@ LOAD = (
     ),
 )
 
+_WARM_IN_POSTGRES, _WARM_IN_FILES = (
+    make_value_reader("engine", "warm", name, "p50_ms") for name in ("postgres", "files")
+)
+
+SHARED_INDEX = (
+    RowDefinition("first question of a new node", "ms", make_value_reader("engine", "first_ms")),
+    RowDefinition("  with an index in files", "ms", make_value_reader("engine", "first_in_files_ms")),
+    RowDefinition(
+        "then each question once, p50", "ms", make_value_reader("engine", "once", "postgres", "p50_ms")
+    ),
+    RowDefinition("  p95", "ms", make_value_reader("engine", "once", "postgres", "p95_ms")),
+    RowDefinition(
+        "  with an index in files, p50", "ms", make_value_reader("engine", "once", "files", "p50_ms")
+    ),
+    RowDefinition(
+        "  with an index in files, p95", "ms", make_value_reader("engine", "once", "files", "p95_ms")
+    ),
+    RowDefinition(
+        "warm question relative to an index in files, p50",
+        "x",
+        make_ratio_reader(_WARM_IN_POSTGRES, _WARM_IN_FILES),
+        (1.3, 1.3),
+    ),
+    RowDefinition(
+        "indexing of a commit by the first node, p50",
+        "ms",
+        make_value_reader("engine", "index_commit", "p50_ms"),
+    ),
+    RowDefinition(
+        "search of the second node that finds it, p50", "ms", make_value_reader("engine", "visible", "p50_ms")
+    ),
+    RowDefinition("  p95", "ms", make_value_reader("engine", "visible", "p95_ms")),
+    RowDefinition("full build into the database", "s", make_value_reader("engine", "build_s")),
+    RowDefinition("size in the database", "bytes", make_value_reader("engine", "bytes")),
+)
+
 GROUPS = {
     "Finding": KNOWN_ITEMS,
     "Queries": (*QUERIES, *ADVERSARIAL),
@@ -573,6 +609,7 @@ GROUPS = {
     "Serving": SERVING,
     "Many sources": SOURCES,
     "Many clients": LOAD,
+    "Past one machine": SHARED_INDEX,
     "Search by meaning": VECTORS,
     "Artifacts": ARTIFACTS,
 }

@@ -12,6 +12,7 @@ query_sets.py           sets of distinct queries of several kinds, equal for equ
 rebuild.py              rebuild of an index that was updated after commits
 result_lists.py         comparison of result lists: the same query must give the same list
 server_index.py         the build of the index and the link graph that a server uses
+shared_index.py         an index that nodes share in PostgreSQL, next to the index in files
 vectors.py              hybrid searches with vectors that need no model, and their memory
 vectors_on_disk.py      the vectors of all sections, and their bytes
 """

@@ -52,6 +52,16 @@ def make_complete_results() -> dict[str, Any]:
             "start_s": 1.5,
             "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
         },
+        "engine": {
+            "build_s": 1.0,
+            "bytes": 3_000_000,
+            "first_ms": 50.0,
+            "first_in_files_ms": 8.0,
+            "once": {"postgres": times, "files": times},
+            "warm": {"postgres": times, "files": times},
+            "index_commit": times,
+            "visible": times,
+        },
         "http_load": {
             name: {
                 "calls_per_second": 100.0,

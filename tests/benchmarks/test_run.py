@@ -59,6 +59,16 @@ def test_single_stage_prints_table_and_writes_json_only(
 
 
 @pytest.mark.process
+def test_stage_of_a_shared_index_compares_it_with_files(docs_folder: Path, tmp_path: Path) -> None:
+    # On a busy machine the limit of a ratio may be missed, which is exit code 1.
+    assert main([str(docs_folder), "--only", "engine", "--json", str(tmp_path / "out.json")]) in (0, 1)
+    results = json.loads((tmp_path / "out.json").read_text())["engine"]
+    assert results["equal_list_count"] == 1_000
+    assert 0 < results["visible"]["p50_ms"] <= results["visible"]["p95_ms"]
+    assert results["bytes"] > 0
+
+
+@pytest.mark.process
 def test_rebuilt_index_gives_the_same_lists(tmp_path: Path) -> None:
     bench = BenchmarkContext.create(Corpus(make_documents(20)), tmp_path)
     index_folder = tmp_path / "index"
