@@ -270,7 +270,7 @@ def test_repository_with_invalid_settings_is_not_ready_until_they_are_corrected(
 
 
 @loop_over(("path", "status"), [("/mcp/", 404), ("/", 405), ("/mpc", 404)])
-def test_call_at_another_path_is_told_the_endpoint(proxied_app: RunningApp, path: str, status: int) -> None:
+def test_call_at_another_path_gets_the_address_of_the_endpoint(proxied_app: RunningApp, path: str, status: int) -> None:
     headers = {"Authorization": f"Bearer {proxied_app.token}"}
     response = proxied_app.new_client().post(path, headers=headers, json={"jsonrpc": "2.0", "id": 1})
     assert response.status_code == status

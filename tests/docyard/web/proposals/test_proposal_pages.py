@@ -180,7 +180,7 @@ def test_open_threads_are_named_at_the_merge(tmp_path: Path, monkeypatch: pytest
     assert "comments are open" not in extract_text(pages.get_proposal_page(proposal))
 
 
-def test_draft_that_may_be_merged_says_that_no_review_was_requested(tmp_path: Path) -> None:
+def test_draft_that_may_be_merged_has_a_note_about_its_missing_review(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
     proposal = pages.setup.open()
     pages.setup.append(proposal.id, "More.")

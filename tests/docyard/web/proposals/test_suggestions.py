@@ -65,13 +65,13 @@ def test_suggestion_for_a_part_of_a_link_is_refused_with_its_text(
 def test_suggested_lines_are_the_source_that_is_replaced(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal(LINKED_TEXT)
 
-    def ask(quote: str) -> tuple[int, dict[str, str]]:
+    def find_lines(quote: str) -> tuple[int, dict[str, str]]:
         query = {"file": "guide.md", "slug": "use", "quote": quote, "commit": str(proposal.tip)}
         response = open_pages.client.get(f"/proposals/{proposal.id}/suggested-lines", params=query)
         return response.status_code, response.json()
 
-    assert ask("Busy, see Retries") == (200, {"lines": LINKED_TEXT})
-    status, answer = ask("e")
+    assert find_lines("Busy, see Retries") == (200, {"lines": LINKED_TEXT})
+    status, answer = find_lines("e")
     assert status == 409
     assert "times in guide.md#use" in answer["message"]
     location = open_pages.send_form(
