@@ -19,6 +19,7 @@ from docyard.wording import format_count
 from workspace.escapes import escape_invisible
 
 if TYPE_CHECKING:
+    from docyard.hosting.organization_sources import OrganizationSources
     from docyard.settings.file import Configuration
     from index.comparison import Comparison, ListDifference, ScoredAddress
     from index.postgres.options import EngineOptions
@@ -239,8 +240,7 @@ def _open_indexes(
                 services.append(OrganizationsService(settings, configuration.folder))
                 stack.callback(services[-1].close)
                 services[-1].read()
-            pairs_of_sources = zip(*(service.hosting for service in services), strict=True)
-            yield [_pair(old, new) for old, new in pairs_of_sources if not old.settings.artifact]
+            yield list(_pair_namespaces(*(service.hosting for service in services)))
         else:
             from index.service import SearchIndex
 
@@ -249,8 +249,19 @@ def _open_indexes(
             yield [_Indexes("", closing(old_index), closing(new_index))]
 
 
-def _pair(before: Source, after: Source) -> _Indexes:
-    return _Indexes(before.name, before.open(), after.open())
+def _pair(before: Source, after: Source, organization: str = "") -> _Indexes:
+    name = f"{organization}/{before.name}" if organization else before.name
+    return _Indexes(name, before.open(), after.open())
+
+
+def _pair_namespaces(before: OrganizationSources, after: OrganizationSources) -> Iterator[_Indexes]:
+    """Yield the indexes of all namespaces, except those that changed between the two readings."""
+    slugs = {entry.id: entry.slug for entry in before.directory.organizations.values()}
+    new_sources = {(source.organization, source.name): source for source in after}
+    for source in before:
+        new_source = new_sources.get((source.organization, source.name))
+        if new_source is not None and not source.settings.artifact:
+            yield _pair(source, new_source, slugs[source.organization])
 
 
 def _compare(indexes: _Indexes, question_count: int, progress: Any) -> _Result:

@@ -165,7 +165,7 @@ def test_indexes_of_all_organizations_are_moved(
     assert main(["admin", "apply", str(organizations), "--yes", *options]) == Exit.DONE
     capsys.readouterr()
     result = run(capsys, url, *options)
-    assert [(index["name"], index["differences"]) for index in result["indexes"]] == [("docs", [])]
+    assert [(index["name"], index["differences"]) for index in result["indexes"]] == [("acme/docs", [])]
     assert result["switched"] is True
 
 
