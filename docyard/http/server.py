@@ -330,8 +330,15 @@ def _build_routes(components: AppComponents, mcp_endpoint: _McpEndpoint) -> list
         Route(MCP_PATH, mcp_endpoint),
         *components.routes,
         *components.operations.build_routes(),
-        *(build_routes(components.site) if components.site is not None else ()),
+        *(build_routes(components.site) if components.site is not None else (Route("/", _describe_server),)),
     ]
+
+
+async def _describe_server(request: Request) -> Response:
+    """Return a text for a person who opens the printed address of a server without pages."""
+    return PlainTextResponse(
+        f"This server of Docyard has no pages. MCP clients connect to {MCP_PATH} at this address.\n"
+    )
 
 
 async def _respond_to_error(site: Site | None, request: Request, error: Exception) -> Response:

@@ -80,6 +80,7 @@ def start_app(
             allow: Sequence[str] = (),
             no_token: bool = False,
             read_only: bool = False,
+            has_pages: bool = True,
             build_identity: Callable[[Tokens], Identity] = lambda tokens: NO_IDENTITY,
         ) -> RunningApp:
             workspace = Workspace.open(repository.path, read_only=read_only, durable=False)
@@ -99,7 +100,7 @@ def start_app(
             )
             site = Site(service.get_index, read_only, notify_write=service.notify_write)
             components = AppComponents(
-                site,
+                site if has_pages else None,
                 person_tokens,
                 endpoint,
                 open_reading_endpoint=build_reading_endpoint(service),

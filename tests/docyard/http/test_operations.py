@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -270,11 +270,23 @@ def test_repository_with_invalid_settings_is_not_ready_until_they_are_corrected(
 
 
 @loop_over(("path", "status"), [("/mcp/", 404), ("/", 405), ("/mpc", 404)])
-def test_call_at_another_path_gets_the_address_of_the_endpoint(proxied_app: RunningApp, path: str, status: int) -> None:
+def test_call_at_another_path_gets_the_address_of_the_endpoint(
+    proxied_app: RunningApp, path: str, status: int
+) -> None:
     headers = {"Authorization": f"Bearer {proxied_app.token}"}
     response = proxied_app.new_client().post(path, headers=headers, json={"jsonrpc": "2.0", "id": 1})
     assert response.status_code == status
     assert "The endpoint of MCP is /mcp." in response.json()["error"]["message"]
+
+
+def test_printed_address_of_a_server_without_pages_names_the_endpoint(
+    start_app: Callable[..., RunningApp],
+) -> None:
+    app = start_app(has_pages=False)
+    client = app.new_client()
+    assert client.get(f"/?token={app.token}").headers["location"] == "/"
+    response = client.get("/")
+    assert (response.status_code, "MCP clients connect to /mcp" in response.text) == (200, True)
 
 
 def test_application_of_a_repository_answers_health_and_readiness(proxied_app: RunningApp) -> None:
