@@ -176,8 +176,8 @@ MUTATIONS = (
     Mutation(
         "an expired token of a person does not authenticate",
         "workspace/policy/tokens.py",
-        "        if owner.has_expired():\n",
-        "        if False:\n",
+        "        if owner.has_expired():\n            raise _make_expired_error(owner)\n        return owner\n",
+        "        return owner\n",
         ("tests/workspace/policy/test_tokens.py",),
     ),
     Mutation(
@@ -475,15 +475,15 @@ MUTATIONS = (
     Mutation(
         "the opener of a proposal cannot approve it",
         "workspace/proposals/approvals.py",
-        "is_opened_by(proposal.content.author, approval.person) or ",
+        "is_opened_by(proposal.content.author, approval.person)\n            or ",
         "",
         ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(
         "the author of a commit cannot approve it",
         "workspace/proposals/approvals.py",
-        " or approval.person.email.casefold() in authors:\n",
-        ":\n",
+        "            or approval.person.email.casefold() in authors\n",
+        "",
         ("tests/workspace/proposals/test_approvals.py",),
     ),
     Mutation(

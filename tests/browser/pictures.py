@@ -60,8 +60,8 @@ def take_screenshots(folder: Path) -> list[Path]:
                     signed_in_page, signed_out_page = context.new_page(), anonymous_context.new_page()
                     for name, path in build_page_paths(sample_site).items():
                         page = signed_out_page if name == "sign-in" else signed_in_page
-                        page.goto(path)  # so that the colours of code are there the second time
-                        response = page.goto(path)
+                        page.goto(path)
+                        response = page.reload()  # the colours of code are there the second time
                         assert response is not None
                         assert response.status == (404 if name == "not-found" else 200), name
                         page.wait_for_function("[...document.images].every((image) => image.complete)")

@@ -48,8 +48,11 @@ def read_unit(name: str) -> dict[str, list[str]]:
     return values
 
 
-def test_configuration_has_no_mistakes_and_no_secrets() -> None:
-    assert main(["config", "check", "--config", str(DEPLOY / "server.toml")]) == Exit.DONE
+def test_configuration_has_no_mistakes_and_no_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    text = (DEPLOY / "server.toml").read_text()
+    file.write_text(text.replace("/var/lib/docyard", str(tmp_path)))  # the folder must exist
+    assert main(["config", "check", "--config", str(file)]) == Exit.DONE
     settings = read_configuration(DEPLOY / "server.toml").settings
     assert settings.http.allow_hosts == ("docs.example.org",)
     assert read_organizations_file(DEPLOY / "organizations.toml")

@@ -36,6 +36,7 @@ COMMANDS = {
     "eval": (CASES_FILE,),
     "index status": (),
     "index rebuild": (),
+    "engine use": ("postgresql://127.0.0.1:1/docyard",),
     "index embed": (
         "--embedding-provider",
         "http",

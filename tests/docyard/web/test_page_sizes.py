@@ -159,6 +159,7 @@ OTHER_ROUTES = {
     "/events",
     "/raw/{path:path}",
     "/diagram/{name}",
+    "/proposals/{id}/suggested-lines",  # the source lines of a selected text
     "/proposals/{id}/{act}",  # shows the form of the action again after an error
 }
 """The routes of GET requests that the test leaves out: their answers are no pages."""

@@ -109,10 +109,7 @@ def test_task_and_metadata_changes_are_sentences() -> None:
     [document] = build_diff(build_changes(old, new)).documents
     front_matter, section = document.sections
     assert (front_matter.heading, front_matter.address) == ("Front matter", "")
-    assert (
-        "".join(part.text for part in front_matter.changes[0].sentence)
-        == "Front matter, status: draft → done"
-    )
+    assert "".join(part.text for part in front_matter.changes[0].sentence) == "status: draft → done"
     sentences = [
         (change.checkbox, "".join(part.text for part in change.sentence)) for change in section.changes
     ]
