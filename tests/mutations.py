@@ -176,7 +176,8 @@ MUTATIONS = (
     Mutation(
         "an expired token of a person does not authenticate",
         "workspace/policy/tokens.py",
-        "        if owner.has_expired():\n            raise _make_expired_error(owner)\n        return owner\n",
+        "        if owner.has_expired():\n            raise _make_expired_error(owner)\n"
+        "        return owner\n",
         "        return owner\n",
         ("tests/workspace/policy/test_tokens.py",),
     ),
