@@ -256,4 +256,4 @@ def test_typed_text_of_a_section_survives_a_reload_and_is_sent_once(
     ana_page.keyboard.type("Because.")
     ana_page.evaluate("document.dispatchEvent(new CustomEvent('docyard:leaving'))")
     ana_page.reload()
-    expect(section.get_by_label("Your reply")).to_have_value("Because.")
+    expect(section.get_by_label("Your reply").first).to_have_value("Because.")
