@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.lru_cache import LRUCache
 from workspace.policy.protection import find_governing_rules
-from workspace.policy.tokens import Tokens
+from workspace.policy.tokens import TokenOwners, Tokens
 from workspace.proposals.approvals import EffectiveReviews, evaluate_reviews
 from workspace.proposals.attention import (
     Attention,
@@ -47,16 +47,6 @@ REASON_LABELS = {
     AttentionReason.READY: "Ready to merge",
 }
 """The reasons why a proposal needs a person, as text for this person."""
-
-
-class _TokenOwners:
-    """The tokens of one read of their file; an unusable file has no tokens."""
-
-    def __init__(self, tokens: Mapping[str, KnownPerson]) -> None:
-        self.tokens = tokens
-
-    def find_owner(self, token: str) -> KnownPerson | None:
-        return self.tokens.get(token)
 
 
 class _Target(NamedTuple):
@@ -304,7 +294,7 @@ class Inbox:
         except WorkspaceError:  # such as a commit that a shallow clone lacks
             pass
         reviews = (
-            evaluate_reviews(proposal, events, _TokenOwners(tokens), commit_authors)
+            evaluate_reviews(proposal, events, TokenOwners(lambda: tokens), commit_authors)
             if proposal.reviews
             else EffectiveReviews((), (), {})
         )

@@ -32,8 +32,9 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -379,6 +380,23 @@ class Keyring(Protocol):
 
     def find_owner(self, token: str) -> KnownPerson | None:
         """Return the owner of a token, with their key; None if no token has this name."""
+
+
+class TokenOwners:
+    """The owners of tokens in one read of all tokens, which the first question causes.
+
+    `find_owner` raises the errors of `read_all`.
+    """
+
+    def __init__(self, read_all: Callable[[], Mapping[str, KnownPerson]]) -> None:
+        self._read_all = read_all
+
+    @cached_property
+    def _owners(self) -> Mapping[str, KnownPerson]:
+        return self._read_all()
+
+    def find_owner(self, token: str) -> KnownPerson | None:
+        return self._owners.get(token)
 
 
 class Tokens:

@@ -12,6 +12,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.messages import DECIDED_BY_TRAILER
 from workspace.git.store import require_writable
+from workspace.policy.tokens import TokenOwners, Tokens
 from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, parse_branch_id
 from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
 from workspace.proposals.events import Author, IdentitySource
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.git.reader import GitReader
     from workspace.merge.trees import Merge
-    from workspace.policy.tokens import Person
+    from workspace.policy.tokens import Keyring, Person
     from workspace.proposals.discussion import Discussion
     from workspace.proposals.events import Event, EventBody
     from workspace.proposals.review.review import TargetTips
@@ -53,18 +54,26 @@ class ProposalRepository:
         """Return the proposal of an id, a prefix of it, or its branch's name. Raises ProposalNotFound."""
 
         def find(discussion: Discussion) -> Proposal:
-            return self._check_approved_state(self._proposals.find(discussion, name), discussion, {})
+            proposal = self._proposals.find(discussion, name)
+            return self._check_approved_state(proposal, discussion, self._create_keyring(), {})
 
         return self._event_log.read_consistently(find)
 
     def _list_all(self, discussion: Discussion) -> tuple[Proposal, ...]:
+        tokens = self._create_keyring()
         tips: TargetTips = {}
         return tuple(
-            self._check_approved_state(proposal, discussion, tips)
+            self._check_approved_state(proposal, discussion, tokens, tips)
             for proposal in self._proposals.list_all(discussion)
         )
 
-    def _check_approved_state(self, proposal: Proposal, discussion: Discussion, tips: TargetTips) -> Proposal:
+    def _create_keyring(self) -> TokenOwners:
+        """Return the owners of tokens for one call; their file is read only if an approval is checked."""
+        return TokenOwners(Tokens(self.workspace.git.common_dir).read_all)
+
+    def _check_approved_state(
+        self, proposal: Proposal, discussion: Discussion, tokens: Keyring, tips: TargetTips
+    ) -> Proposal:
         """Return an approved proposal as open if a rule that governs it lacks approvals."""
         if proposal.state is not ProposalState.APPROVED:
             return proposal
@@ -72,7 +81,7 @@ class ProposalRepository:
         from workspace.proposals.review.review import get_proposal_review
 
         events = discussion.events_of(proposal.id).events
-        if get_proposal_review(self.workspace).has_required_approvals(proposal, events, tips):
+        if get_proposal_review(self.workspace).has_required_approvals(proposal, events, tokens, tips):
             return proposal
         return proposal._replace(state=ProposalState.OPEN)
 

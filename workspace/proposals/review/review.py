@@ -12,7 +12,6 @@ from workspace.git.ancestry import Graph
 from workspace.lru_cache import LRUCache
 from workspace.paths import fold_name
 from workspace.policy.protection import TouchedPath, find_governing_rules, read_types_before
-from workspace.policy.tokens import Tokens
 from workspace.proposals.approvals import evaluate_reviews, find_commit_authors
 from workspace.proposals.comments import (
     MAX_CHECKED_THREADS,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from workspace.branch import Branch
     from workspace.config.config import WorkspaceConfig
     from workspace.merge.trees import FileConflict, Merge
+    from workspace.policy.tokens import Keyring
     from workspace.proposals.comments import CommentLocation
     from workspace.proposals.events import Author, Event
     from workspace.proposals.proposal import Comment, Proposal
@@ -297,7 +297,11 @@ class ProposalReview:
         )
 
     def has_required_approvals(
-        self, proposal: Proposal, events: Sequence[Event], tips: TargetTips | None = None
+        self,
+        proposal: Proposal,
+        events: Sequence[Event],
+        tokens: Keyring,
+        tips: TargetTips | None = None,
     ) -> bool:
         """Return True if each rule that governs a proposal's changes has its approvals.
 
@@ -315,7 +319,6 @@ class ProposalReview:
             rules = find_governing_rules(config, self.find_touched_paths(proposal, config, tips))
             if not any(governing_rule.rule.approvals for governing_rule in rules):
                 return True
-            tokens = Tokens(self._workspace.git.common_dir)
             reviews = evaluate_reviews(proposal, events, tokens, self.commit_authors(proposal, tips))
         except WorkspaceError:  # the page of the proposal states the reason
             return False
