@@ -9,6 +9,7 @@ document/            documents as values: headings, sections, tasks, addresses a
 edits/               the operations on documents
 errors.py            the base class of all errors that a user can act on
 escapes.py           escapes of invisible characters
+file_replacement.py  the replacement of a user's file in one step
 frontmatter/         front matter: the only package that imports `yaml`
 git/                 Git: the only package that imports `pygit2`
 globs.py             globs over paths, with one meaning in settings, manifests and searches

@@ -7,18 +7,16 @@ changed.
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 from index.sources.settings import find_setting_line
 from workspace.errors import WorkspaceError
+from workspace.file_replacement import ContentChanged, replace_file
 
 _SETTING_LINE = re.compile(
     r"""(?P<key>\s*[A-Za-z0-9_-]+\s*=\s*)(?P<value>"(?:[^"\\\n]|\\.)*"|'[^'\n]*')(?P<comment>\s*(?:\#.*)?)"""
@@ -114,23 +112,15 @@ def _format(value: str | None) -> str:
 def write_settings(file: Path, old_text: str, new_text: str) -> None:
     """Replace a file in one step, with its mode and its owner. Raises UneditableFile."""
     target = file.resolve()
-    draft = target.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
-        content = target.read_bytes()
-        if content.removeprefix(BOM_UTF8) != old_text.encode():
-            raise UneditableFile(file, "it has changed meanwhile", "Run the command again.")
-        state = target.stat()
-        with draft.open("xb") as stream:
-            os.fchmod(stream.fileno(), state.st_mode & 0o7777)
-            with suppress(PermissionError):  # only root may give a file to another user
-                os.fchown(stream.fileno(), state.st_uid, state.st_gid)
-            stream.write((BOM_UTF8 if content.startswith(BOM_UTF8) else b"") + new_text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, target)
+        before = target.read_bytes()
+        mark = BOM_UTF8 if before.startswith(BOM_UTF8) else b""
+        if before != mark + old_text.encode():
+            raise ContentChanged
+        replace_file(target, mark + new_text.encode(), before)
+    except ContentChanged:
+        raise UneditableFile(file, "it has changed meanwhile", "Run the command again.") from None
     except OSError as error:
         reason = f"it cannot be written ({error.strerror or type(error).__name__})"
         fix = "Make the file and its folder writable, and run the command again."
         raise UneditableFile(file, reason, fix) from error
-    finally:
-        draft.unlink(missing_ok=True)

@@ -9,12 +9,9 @@ from __future__ import annotations
 import difflib
 import errno
 import json
-import os
 import re
-import secrets
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from docyard.cli.hosts.configurations import (
     format_toml_table,
 )
 from docyard.terminal.exits import CommandError
+from workspace.file_replacement import ContentChanged, replace_file
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -266,26 +264,16 @@ def _refuse(path: str, reason: str, addition: str) -> CommandError:
 
 def _write_file(root: Path, file: ProjectFile) -> None:
     target = resolve_path(root, file.path)
-    draft = target.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("xb") as stream:
-            stream.write(file.after)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if file.before is not None:
-            draft.chmod(target.stat().st_mode & 0o7777)
-        if (target.read_bytes() if target.exists() else None) != file.before:
-            raise CommandError(
-                f"{file.path} changed while the command ran, and was not replaced",
-                fix="Run the command again.",
-            )
-        os.replace(draft, target)
+        replace_file(target, file.after, file.before)
+    except ContentChanged:
+        raise CommandError(
+            f"{file.path} changed while the command ran, and was not replaced",
+            fix="Run the command again.",
+        ) from None
     except OSError as error:
         raise CommandError(
             f"{file.path} cannot be written: {error.strerror or type(error).__name__}",
             fix=f"Make {target.parent} a writable folder, and run the command again.",
         ) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()

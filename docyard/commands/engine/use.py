@@ -151,7 +151,7 @@ def command(
 
         write_settings(configuration.file, configuration.text, new_text)
         file = configuration.file
-    _report(before, after, results, file, config, as_json=as_json)
+    _report(before, after, results, file, config, are_equal=are_equal, as_json=as_json)
     return Exit.DONE if are_equal else Exit.PROBLEMS
 
 
@@ -335,9 +335,9 @@ def _report(
     file: Path | None,
     config: Path | None,
     *,
+    are_equal: bool,
     as_json: bool,
 ) -> None:
-    are_equal = not any(result.comparison.differences for result in results if result.comparison)
     commands = _list_commands(after) if are_equal and file is None else []
     if as_json:
         console.print_json(

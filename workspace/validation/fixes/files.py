@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
+from workspace.file_replacement import ContentChanged, replace_file
 from workspace.git.objects import hash_blob
 from workspace.links.inbound_links import AffectedPaths, InboundLinkScanner
 from workspace.links.updates import update_links
@@ -108,28 +107,12 @@ def write_document(root: Path, change: DocumentRewrite) -> FixRemark | None:
     Return a `FixRemark` if the file was not written: it has changed since it was read, or the system
     refused the write.
     """
-    file = root / change.path
-    temporary_file = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
-        status = file.lstat()
-        descriptor = os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as stream:
-                stream.write(change.after)
-                os.fchmod(descriptor, status.st_mode & 0o7777)
-                stream.flush()
-                os.fsync(descriptor)
-            if file.read_bytes() != change.before:
-                return FixRemark(
-                    FILE_PROBLEM_RULE,
-                    change.path,
-                    0,
-                    "the file changed before the write and was not replaced",
-                )
-            os.replace(temporary_file, file)
-        finally:
-            temporary_file.unlink(missing_ok=True)
+        replace_file(root / change.path, change.after, change.before)
+    except ContentChanged:
+        reason = "the file changed before the write and was not replaced"
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        return FixRemark(FILE_PROBLEM_RULE, change.path, 0, f"the file cannot be written: {reason}")
-    return None
+        reason = f"the file cannot be written: {error.strerror or type(error).__name__}"
+    else:
+        return None
+    return FixRemark(FILE_PROBLEM_RULE, change.path, 0, reason)
