@@ -9,6 +9,7 @@ engines/     other search engines, for comparison
 git/         measurements of commits, checkouts and history
 growth.py    time, memory and index size for three corpora of increasing size
 memory.py    the peak memory of a process and of a process tree
+node_growth.py  an index that nodes share in PostgreSQL, up to 3 million sections
 reports/     reports: measured values with their limits, tables, plots, and RESULTS.md
 search/      measurements of the index and of searches
 serving/     measurements of servers: starts, calls, pages and memory

@@ -267,10 +267,14 @@ def _measure_engine(bench: BenchmarkContext) -> Results:
     with postgres.run_server() as url:
         folder = bench.home / "nodes"
         folder.mkdir(mode=0o700)
-        build = bench.measure("search.shared_index", url=url, folder=folder / "first")
+        build = bench.measure("search.shared_index", url=url, folder=folder / "first", step="build")
         runs = [
             bench.measure(
-                "search.shared_index", url=url, folder=folder / f"new-{number}", queries=bench.queries
+                "search.shared_index",
+                url=url,
+                folder=folder / f"new-{number}",
+                step="comparison",
+                queries=bench.queries,
             )
             for number in range(BUILD_COUNT)
         ]
@@ -281,7 +285,11 @@ def _measure_engine(bench: BenchmarkContext) -> Results:
         }
         list_count = check_equal_result_lists(bench.queries, lists_by_origin)
         commits = bench.measure(
-            "search.shared_index", url=url, folder=folder / "commits", commit_count=EDIT_COUNT
+            "search.shared_index",
+            url=url,
+            folder=folder / "commits",
+            step="commits",
+            commit_count=EDIT_COUNT,
         )
     return {
         "engine": {

@@ -19,6 +19,7 @@ from benchmarks.reports.report_rows import ReportRow, compute_report_rows, descr
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 RESULTS_FOLDER = ROOT / "benchmarks" / "results"
 GROWTH_NAME = "growth"
+NODES_NAME = "nodes"
 BEGIN_MARKER = "<!-- measured: written by python -m benchmarks.reports.page -->"
 END_MARKER = "<!-- end of the measured part -->"
 
@@ -46,10 +47,12 @@ def store_results(results: Results, folder: Path, results_folder: Path = RESULTS
 def write_page(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path:
     """Rewrite the measured part of the page from stored results; return the page. Raises MissingMarkers."""
     runs = {file.stem: json.loads(file.read_text()) for file in sorted(results_folder.glob("*.json"))}
-    growth = runs.pop(GROWTH_NAME, None)
+    growth, nodes = runs.pop(GROWTH_NAME, None), runs.pop(NODES_NAME, None)
     sections = [format_corpus(name, results) for name, results in sorted(runs.items(), key=_get_corpus_bytes)]
     if growth:
         sections.append(format_growth(growth, has_plot=(page.parent / "growth.svg").exists()))
+    if nodes:
+        sections.append(format_nodes(nodes, has_plot=(page.parent / "nodes.svg").exists()))
     page.write_text(replace_measured_part(page.read_text(), "\n\n".join(sections)))
     return page
 
@@ -124,6 +127,40 @@ def format_growth(growth: Results, *, has_plot: bool) -> str:
             f"{format_number(point['peak_mb'])} MB",
             f"{format_number(point['index_bytes'] / 1e6)} MB",
             *(f"{format_number(point[key])} ms" for key in ("query_p50_ms", "query_p95_ms", "edit_p50_ms")),
+        ]
+        lines.append(_format_row(cells))
+    return "\n".join(lines)
+
+
+def format_nodes(nodes: Results, *, has_plot: bool) -> str:
+    """Return the section of an index that nodes share, with a row for each size."""
+    columns = [
+        "sections",
+        "Markdown",
+        "build",
+        "index",
+        "first question of a new node",
+        "each question once, p50",
+        "p95",
+        "warm p50",
+        "memory of a node",
+        "a commit indexed",
+        "found by another node",
+    ]
+    lines = ["### An index that nodes share in PostgreSQL", "", f"{nodes['machine']}.", ""]
+    if has_plot:
+        lines += ["![Build time, memory of a node, query and commit time by sections](nodes.svg)", ""]
+    lines += [_format_row(columns), _format_row(["---"] * len(columns))]
+    for point in nodes["points"]:
+        cells = [
+            f"{point['sections']:,}",
+            f"{format_number(point['markdown_bytes'] / 1e6)} MB",
+            f"{format_number(point['build_s'])} s",
+            f"{format_number(point['index_bytes'] / 1e6)} MB",
+            f"{format_number(point['first_ms'])} ms",
+            *(f"{format_number(point[key])} ms" for key in ("query_p50_ms", "query_p95_ms", "warm_p50_ms")),
+            f"{format_number(point['resident_mb'])} MB",
+            *(f"{format_number(point[key])} ms" for key in ("index_commit_p50_ms", "visible_p50_ms")),
         ]
         lines.append(_format_row(cells))
     return "\n".join(lines)

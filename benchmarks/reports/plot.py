@@ -9,7 +9,7 @@ from typing import Any
 
 Point = Mapping[str, Any]
 
-PANELS = (
+GROWTH_PANELS = (
     ("build, s", {"": "build_s"}),
     ("peak memory of the build, MB", {"": "peak_mb"}),
     ("ten best hits of an OR query, ms", {"p50": "query_p50_ms", "p95": "query_p95_ms"}),
@@ -17,14 +17,29 @@ PANELS = (
 )
 """The title of each panel, and the keys of its values by the label of the line."""
 
+NODE_PANELS = (
+    ("build in PostgreSQL, s", {"": "build_s"}),
+    ("memory of a node, MB", {"": "resident_mb"}),
+    ("each question once, ms", {"p50": "query_p50_ms", "p95": "query_p95_ms"}),
+    ("a commit, ms", {"indexed": "index_commit_p50_ms", "found by another node": "visible_p50_ms"}),
+)
+"""The panels of an index that nodes share."""
+
 
 def is_matplotlib_installed() -> bool:
     """Return True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
-def draw_growth(points: Sequence[Point], file: Path) -> None:
-    """Write the plot to a file. All axes begin at zero, so that a straight line shows proportional growth."""
+def draw_growth(
+    points: Sequence[Point],
+    file: Path,
+    panels: Sequence[tuple[str, Mapping[str, str]]] = GROWTH_PANELS,
+) -> None:
+    """Write the plot of four panels to a file.
+
+    All axes begin at zero, so that a straight line shows proportional growth.
+    """
     import matplotlib
 
     matplotlib.use("svg")
@@ -35,7 +50,7 @@ def draw_growth(points: Sequence[Point], file: Path) -> None:
 
     figure, axes = pyplot.subplots(2, 2, figsize=(8, 5), layout="constrained")
     sections = [point["sections"] / 1_000 for point in points]
-    for panel, (title, lines) in zip(axes.flat, PANELS, strict=True):
+    for panel, (title, lines) in zip(axes.flat, panels, strict=True):
         for label, key in lines.items():
             panel.plot(sections, [point[key] for point in points], marker="o", label=label)
         panel.set_title(title)

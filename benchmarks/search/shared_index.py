@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.corpus import SEED
 from benchmarks.documents.edits import check_only_hit, draw_sections, write_edit
+from benchmarks.memory import read_resident_mb
 from benchmarks.search.queries import ENGINE_MODULES, make_top_ten_search
 from benchmarks.timing import compute_p50_p95_ms, measure_seconds, measure_warm_seconds
 from workspace.edits.text import AppendContent
@@ -15,14 +16,28 @@ from workspace.edits.text import AppendContent
 _WARM_UP_COMMITS = 3
 
 
-def measure(repository: str, url: str, folder: str, **arguments: Any) -> dict[str, Any]:
-    """Measure the build if there are neither `queries` nor a `commit_count`; else a new node, or commits."""
-    if "queries" in arguments:
-        return _measure_new_node(repository, url, folder, arguments["queries"])
-    if "commit_count" in arguments:
-        return _measure_commits(repository, url, folder, arguments["commit_count"])
+def measure(repository: str, url: str, folder: str, step: str, **arguments: Any) -> dict[str, Any]:
+    """Measure a step: `build`, `new_node`, `comparison` (a new node and an index in files) or `commits`."""
+    steps = {
+        "build": _measure_build,
+        "new_node": _measure_new_node,
+        "comparison": _compare_new_node,
+        "commits": _measure_commits,
+    }
+    return steps[step](repository, url, folder, **arguments)
+
+
+def _measure_build(repository: str, url: str, folder: str) -> dict[str, Any]:
     node = _open_node(repository, url, folder)
-    return {"build_s": measure_seconds(node.rebuild), "bytes": node.status().size}
+    seconds = measure_seconds(node.rebuild)
+    status = node.status()
+    sections = status.state.chunks if status.state else 0
+    return {"build_s": seconds, "bytes": status.size, "sections": sections}
+
+
+def _import_engine() -> None:
+    for name in (*ENGINE_MODULES, "index.postgres.storage", "psycopg"):
+        import_module(name)
 
 
 def _open_node(repository: str, url: str, folder: str) -> Any:
@@ -36,6 +51,21 @@ def _open_node(repository: str, url: str, folder: str) -> Any:
 
 
 def _measure_new_node(repository: str, url: str, folder: str, queries: list[str]) -> dict[str, Any]:
+    """Measure a node that holds nothing: its first question, each question once, warm ones, its memory."""
+    _import_engine()
+    node = _open_node(repository, url, folder)
+    first_s = measure_seconds(lambda: make_top_ten_search(node)(queries[0]))
+    search = make_top_ten_search(node)
+    once_times = [measure_seconds(lambda: search(query)) for query in queries[1:]]  # noqa: B023
+    return {
+        "first_ms": first_s * 1e3,
+        "once": compute_p50_p95_ms(once_times),
+        "warm": compute_p50_p95_ms(measure_warm_seconds(search, queries)),
+        "resident_mb": read_resident_mb(),
+    }
+
+
+def _compare_new_node(repository: str, url: str, folder: str, queries: list[str]) -> dict[str, Any]:
     """Measure the first question of a node that holds nothing, then each question once, and warm ones.
 
     The index in files is measured in the same process, by turns.
@@ -43,8 +73,7 @@ def _measure_new_node(repository: str, url: str, folder: str, queries: list[str]
     from index.service import SearchIndex
     from workspace.workspace import Workspace
 
-    for name in (*ENGINE_MODULES, "index.postgres.storage", "psycopg"):
-        import_module(name)
+    _import_engine()
     node = _open_node(repository, url, folder)
     first_s = measure_seconds(lambda: make_top_ten_search(node)(queries[0]))
     in_files = SearchIndex(Workspace.open(Path(repository), read_only=True))
@@ -66,7 +95,7 @@ def _measure_new_node(repository: str, url: str, folder: str, queries: list[str]
     }
 
 
-def _measure_commits(repository: str, url: str, folder: str, count: int) -> dict[str, Any]:
+def _measure_commits(repository: str, url: str, folder: str, commit_count: int) -> dict[str, Any]:
     """Measure commits that one node indexes, and searches of the second node that find them.
 
     Both read the same repository, so the time of a fetch is not included.
@@ -76,7 +105,7 @@ def _measure_commits(repository: str, url: str, folder: str, count: int) -> dict
         make_top_ten_search(node)
     commit_times: list[float] = []
     visible_times: list[float] = []
-    sections = draw_sections(first.workspace, count + _WARM_UP_COMMITS, SEED)
+    sections = draw_sections(first.workspace, commit_count + _WARM_UP_COMMITS, SEED)
     for number, (path, slug) in enumerate(sections):
         word = f"zqshared{number}edit"
         operation = AppendContent(file=path, slug=slug, content=f"A sentence with {word} in it.")

@@ -12,6 +12,7 @@ from benchmarks.reports.page import (
     END_MARKER,
     PAGE,
     MissingMarkers,
+    format_nodes,
     replace_measured_part,
     store_results,
     write_page,
@@ -97,3 +98,21 @@ def test_growth_table_has_each_size_and_an_existing_plot(page_file: Path, tmp_pa
     assert "growth.svg" not in text
     (tmp_path / "growth.svg").write_text("<svg/>")
     assert "](growth.svg)" in write_page(page_file, tmp_path).read_text()
+
+
+def test_nodes_are_a_section_with_a_row_for_each_size() -> None:
+    point = {
+        "sections": 157_999,
+        "markdown_bytes": 53_165_237,
+        "build_s": 30.0,
+        "index_bytes": 33_715_909,
+        "first_ms": 900.0,
+        "query_p50_ms": 3.0,
+        "query_p95_ms": 6.0,
+        "warm_p50_ms": 0.5,
+        "resident_mb": 150.0,
+        "index_commit_p50_ms": 25.0,
+        "visible_p50_ms": 8.0,
+    }
+    text = format_nodes({"machine": "2 cores", "points": [point, point]}, has_plot=False)
+    assert text.count("| 157,999 | 53.2 MB | 30 s | 33.7 MB | 900 ms | 3 ms | 6 ms | 0.5 ms | 150 MB |") == 2

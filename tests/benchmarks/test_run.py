@@ -12,6 +12,7 @@ from benchmarks.__main__ import main
 from benchmarks.child import measure
 from benchmarks.corpus import Corpus, CorpusTooSmall
 from benchmarks.growth import multiply_corpus
+from benchmarks.node_growth import copy_corpus
 from benchmarks.reports.page import PAGE
 from benchmarks.search.result_lists import check_equal_result_lists
 from benchmarks.stages import BenchmarkContext
@@ -114,3 +115,12 @@ def test_multiplied_corpus_has_no_identical_files() -> None:
     ]
     assert len(set(documents.values())) == 6
     assert all(data.startswith(corpus.documents[path.partition("/")[2]]) for path, data in documents.items())
+
+
+def test_copies_of_a_corpus_have_other_words_and_the_same_front_matter() -> None:
+    data = b"---\ntitle: Session lifetime\n---\n# Session lifetime\n\nA token expires after an hour.\n"
+    copied = copy_corpus(Corpus({"a.md": data}), 3).documents
+    assert copied["copy0/a.md"] == data
+    assert len({text.partition(b"---\n# ")[2] for text in copied.values()}) == 3
+    assert all(text.startswith(b"---\ntitle: Session lifetime\n---\n# ") for text in copied.values())
+    assert all(b"an hour" in text or b"an hourzq" in text for text in copied.values())
