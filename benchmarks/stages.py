@@ -17,7 +17,7 @@ from benchmarks.reports.report_rows import describe_machine, list_package_versio
 from benchmarks.search import full_index, known_items
 from benchmarks.search.query_sets import QuerySets, draw_query_sets
 from benchmarks.search.result_lists import check_equal_result_lists
-from benchmarks.serving import first_queries, http_load, server_memory, sources, startup
+from benchmarks.serving import first_queries, http_load, node_load, server_memory, sources, startup
 from index.building.build import MIN_DOCUMENTS_FOR_CHILDREN
 
 QUERY_COUNT = 200
@@ -199,6 +199,15 @@ def _measure_sources(bench: BenchmarkContext) -> Results:
 
 def _measure_http_load(bench: BenchmarkContext) -> Results:
     return {"http_load": http_load.measure_load(bench.repository, bench.home, bench.section_texts)}
+
+
+def _measure_node_load(bench: BenchmarkContext) -> Results:
+    """Measure nodes that share an index; return no result if there is no PostgreSQL."""
+    if not postgres.is_available():
+        return {}
+    with postgres.run_server() as url:
+        load = node_load.measure_load(bench.repository, bench.home, bench.section_texts, url)
+    return {"node_load": load}
 
 
 def _measure_edits(bench: BenchmarkContext) -> Results:
@@ -391,6 +400,7 @@ STAGES: Mapping[str, tuple[str, Callable[[BenchmarkContext], Results]]] = {
     "first_queries": ("First runs of queries", _measure_first_queries),
     "sources": ("Many sources", _measure_sources),
     "http_load": ("Many clients over HTTP", _measure_http_load),
+    "node_load": ("Many clients of several nodes", _measure_node_load),
     "vectors": ("Search by meaning", _measure_vectors),
     "edits": ("Edits", _measure_edits),
     "links": ("The link graph", _measure_links),

@@ -597,6 +597,30 @@ SHARED_INDEX = (
     RowDefinition("size in the database", "bytes", make_value_reader("engine", "bytes")),
 )
 
+_NODE_LOADS = {
+    f"{kind}_{count}": f"{count} {noun if count == 1 else plural} {place}"
+    for kind, noun, plural, place in (
+        ("files", "process", "processes", "with files"),
+        ("nodes", "node", "nodes", "with PostgreSQL"),
+    )
+    for count in (1, 2, 4)
+}
+
+NODE_LOAD = tuple(
+    row
+    for name, label in _NODE_LOADS.items()
+    for row in (
+        RowDefinition(
+            f"32 clients, {label}: searches on the reference machine",
+            "/s",
+            make_value_reader("node_load", name, "scaled_calls_per_second"),
+        ),
+        RowDefinition(
+            "  processor time of a search", "ms", make_value_reader("node_load", name, "server_cpu_ms")
+        ),
+    )
+)
+
 GROUPS = {
     "Finding": KNOWN_ITEMS,
     "Queries": (*QUERIES, *ADVERSARIAL),
@@ -609,7 +633,7 @@ GROUPS = {
     "Serving": SERVING,
     "Many sources": SOURCES,
     "Many clients": LOAD,
-    "Past one machine": SHARED_INDEX,
+    "Past one machine": (*SHARED_INDEX, *NODE_LOAD),
     "Search by meaning": VECTORS,
     "Artifacts": ARTIFACTS,
 }

@@ -2,8 +2,10 @@
 
 first_queries.py  times of first and second runs of queries over stdio and HTTP
 http_calls.py     tool calls over HTTP
+http_load.py      searches over HTTP by many clients at once
 minimal_pages.py  a minimal server of one short page, for comparison
 minimal_server.py a minimal MCP server with one tool, for comparison
+node_load.py      searches over HTTP of several nodes that share an index
 pages.py          times of each kind of page of a real server over HTTP
 server_memory.py  the memory of a server that handles queries over stdio
 sources.py        a server of 100 sources compared with one, and searches of several sources

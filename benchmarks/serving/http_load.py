@@ -12,17 +12,19 @@ Results are medians of the windows.
 
 from __future__ import annotations
 
-import http.client
 import os
 import random
 import re
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from benchmarks.child import MeasurementFailed
 from benchmarks.corpus import SEED, SectionText, draw_queries
@@ -45,6 +47,12 @@ _WORD = re.compile(r"[A-Za-z]{3}")
 _CONTENT_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 _HEAD_END = b"\r\n\r\n"
 _TIMEOUT_S = 30.0
+Address = tuple[str, int]
+"""The host and the port of a server."""
+
+Request = bytes
+"""A request after its line `Host`."""
+
 _RECORDS = '[analytics]\ndatabase = "searches.sqlite"\nmode = "text"\n'
 
 
@@ -65,10 +73,11 @@ def measure_load(
     results: dict[str, dict[str, float]] = {}
     for count in dict.fromkeys(PROCESS_COUNTS):
         command = (*make_command(file, "--http"), "--workers", str(count))
-        results[f"processes_{count}"] = _measure_server(command, home, questions, "search_documentation")
+        server = LoadedServer(command, home)
+        results[f"processes_{count}"] = measure_servers([server], questions, "search_documentation")
     size = int(results["processes_1"]["answer_bytes"] / 2.2)  # an answer has its data twice, once as text
     minimal = ("-m", "benchmarks.serving.minimal_http_server", str(size))
-    runs = [_measure_server(minimal, home, questions, "nothing") for _ in range(2)]
+    runs = [measure_servers([LoadedServer(minimal, home)], questions, "nothing") for _ in range(2)]
     results["minimal"] = max(runs, key=lambda run: run["calls_per_second"])
     results["most_processes"] = results[f"processes_{max(PROCESS_COUNTS)}"]
     return results
@@ -84,25 +93,35 @@ def draw_questions(section_texts: Sequence[SectionText]) -> list[str]:
     return list(dict.fromkeys(question for pair in pairs for question in pair))
 
 
-def _measure_server(
-    command: Sequence[str], home: Path, questions: Sequence[str], tool: str
-) -> dict[str, float]:
-    with (
-        run_http_server(command, home) as connection,
-        StdioServer(MINIMAL_SERVER_COMMAND, home) as ping_server,
-    ):
+class LoadedServer(NamedTuple):
+    """A server to measure: its command, the folder of its user's files, and variables of its environment."""
+
+    command: Sequence[str]
+    home: Path
+    variables: Mapping[str, str] = {}
+
+
+def measure_servers(servers: Sequence[LoadedServer], questions: Sequence[str], tool: str) -> dict[str, float]:
+    """Return the medians of the windows, in which the clients are divided between the servers.
+
+    Raises MeasurementFailed.
+    """
+    with ExitStack() as stack:
+        connections = [stack.enter_context(run_http_server(*server)) for server in servers]
+        ping_server = stack.enter_context(StdioServer(MINIMAL_SERVER_COMMAND, servers[0].home))
         ping_server.initialize()
-        requests = _build_requests(connection, questions, tool)
-        _send_requests(connection, requests, _WARM_UP_S)
-        windows = [_measure_window(connection, requests, ping_server) for _ in range(WINDOW_COUNT)]
+        addresses = [(connection.host, connection.port) for connection in connections]
+        requests = _build_requests(questions, tool)
+        _send_requests(addresses, requests, _WARM_UP_S)
+        windows = [_measure_window(addresses, requests, ping_server) for _ in range(WINDOW_COUNT)]
     return {name: median(window[name] for window in windows) for name in windows[0]}
 
 
 def _measure_window(
-    connection: http.client.HTTPConnection, requests: Iterator[bytes], ping_server: StdioServer
+    addresses: Sequence[Address], requests: Iterator[Request], ping_server: StdioServer
 ) -> dict[str, float]:
     ping_times = measure_ping_times(ping_server)
-    measurements = _send_requests(connection, requests, _WINDOW_S)
+    measurements = _send_requests(addresses, requests, _WINDOW_S)
     ping_times += measure_ping_times(ping_server)
     factor = median(ping_times) * 1e3 / PING_MS
     return measurements | {
@@ -112,29 +131,29 @@ def _measure_window(
     }
 
 
-def _build_requests(
-    connection: http.client.HTTPConnection, questions: Sequence[str], tool: str
-) -> Iterator[bytes]:
+def _build_requests(questions: Sequence[str], tool: str) -> Iterator[Request]:
     for question in questions:
         headers, body = build_call(tool, {"query": question})
-        headers |= {"Host": f"{connection.host}:{connection.port}", "Content-Length": str(len(body))}
+        headers["Content-Length"] = str(len(body))
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        yield f"POST /mcp HTTP/1.1\r\n{lines}\r\n".encode() + body
+        yield f"{lines}\r\n".encode() + body
 
 
 @dataclass(slots=True)
 class _Client:
     """One connection, and the response that it is receiving. `size` is 0 until its head is complete."""
 
+    address: Address
     connection: socket.socket
-    received: bytearray
+    received: bytearray = field(default_factory=bytearray)
     sent_at: float = 0.0
     size: int = 0
 
-    def send(self, request: bytes) -> None:
+    def send(self, request: Request) -> None:
+        host, port = self.address
         self.sent_at, self.size = time.perf_counter(), 0
         self.received.clear()
-        self.connection.sendall(request)
+        self.connection.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\n".encode() + request)
 
     def receive(self) -> bool:
         """Read what has arrived; return True if the response is complete. Raises MeasurementFailed."""
@@ -151,7 +170,7 @@ class _Client:
 
 
 def _send_requests(
-    connection: http.client.HTTPConnection, requests: Iterator[bytes], seconds: float
+    addresses: Sequence[Address], requests: Iterator[Request], seconds: float
 ) -> dict[str, float]:
     """Send requests for some seconds, or until there are no more; return the measurements.
 
@@ -160,9 +179,9 @@ def _send_requests(
     times: list[float] = []
     answer_bytes = 0
     with selectors.DefaultSelector() as selector:
-        address = (connection.host, connection.port)
         clients = [
-            _Client(socket.create_connection(address, _TIMEOUT_S), bytearray()) for _ in range(CLIENT_COUNT)
+            _Client(address, socket.create_connection(address, _TIMEOUT_S))
+            for address in islice(cycle(addresses), CLIENT_COUNT)
         ]
         for client in clients:
             selector.register(client.connection, selectors.EVENT_READ, client)

@@ -184,12 +184,17 @@ def draw_page_urls(
 
 
 @contextmanager
-def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to a server. The first line that its command prints is the address."""
+def run_http_server(
+    command: Sequence[str], home: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[http.client.HTTPConnection]:
+    """Yield a connection to a server. The first line that its command prints is the address.
+
+    `variables` are added to its environment.
+    """
     process = subprocess.Popen(
         [sys.executable, *command],
         cwd=ROOT,
-        env=make_child_environment(home),
+        env=make_child_environment(home) | dict(variables or {}),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -52,6 +52,11 @@ def make_complete_results() -> dict[str, Any]:
             "start_s": 1.5,
             "fusion": {"right_mrr": 0.9, "all_mrr": 0.9},
         },
+        "node_load": {
+            f"{kind}_{count}": {"scaled_calls_per_second": 200.0, "server_cpu_ms": 2.0}
+            for kind in ("files", "nodes")
+            for count in (1, 2, 4)
+        },
         "engine": {
             "build_s": 1.0,
             "bytes": 3_000_000,
