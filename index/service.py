@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from index.storage.metadata import Metadata
     from index.storage.status import IndexStatus
     from index.vectors.embedder import Vectors
+    from index.vectors.exchange import SharedVectors
     from index.vectors.related_sections import RelatedSection
     from index.vectors.vector_index import EmbeddingReport, VectorIndex
     from workspace.diff.changed_sections import KeysByPath
@@ -155,7 +156,14 @@ class SearchIndex:
             self._live.list_vector_folders,
             self._find_fixed_vectors(),
             in_background=self._embedding.in_background,
+            open_shared=self._open_shared_vectors if self._engine_options.database is not None else None,
         )
+
+    def _open_shared_vectors(self, embedding_id: str, probe: Vectors) -> SharedVectors:
+        from index.vectors.postgres_vectors import PostgresVectors
+
+        assert self._engine_options.database is not None
+        return PostgresVectors(self._engine_options.database, embedding_id, probe)
 
     def _find_fixed_vectors(self) -> FixedVectors | None:
         """Return the vectors that this index has from its build; None if it embeds sections itself."""
@@ -449,9 +457,13 @@ class SearchIndex:
     def erase(self, progress: Progress | None = None) -> str | None:
         """Remove all vectors, rebuild the index from the tip, and return the indexed commit.
 
-        So neither contains what was removed from the documents.
+        So neither contains what was removed from the documents. The vectors that nodes share are removed, too.
         """
         self._live.remove_vectors()
+        if self._engine_options.database is not None:
+            from index.vectors.postgres_vectors import delete_vectors
+
+            delete_vectors(self._engine_options.database)
         commit = self.rebuild(progress)
         self._live.sweep()
         return commit

@@ -17,11 +17,11 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, LiteralString, NamedTuple, TypeVar
 
 from index.port import State
 from index.segments.store import make_state
@@ -30,6 +30,8 @@ from index.storage.manifest import IndexDamaged
 
 if TYPE_CHECKING:
     from index.postgres.database import Connection
+
+T = TypeVar("T")
 
 PART_BYTES = 1 << 20
 """The largest number of bytes of a part of a segment."""
@@ -108,13 +110,26 @@ def choose_generation(previous: Head | None) -> int:
     return max(time.time_ns(), previous.generation + 1 if previous else 0)
 
 
-def create_tables(connection: Connection) -> None:
-    """Create the tables that are missing."""
+def create_tables(connection: Connection, statements: Sequence[LiteralString] = _TABLES) -> None:
+    """Create the tables that are missing. `statements` create those of another module."""
     with connection.transaction():
         # Two nodes that create a table at the same time would fail.
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION_LOCK,))
-        for statement in _TABLES:
+        for statement in statements:
             connection.execute(statement)
+
+
+def run_with_tables(
+    connection: Connection, statements: Sequence[LiteralString], work: Callable[[Connection], T]
+) -> T:
+    """Call `work`; if a table is missing, create the tables of `statements`, and call it again."""
+    from psycopg.errors import UndefinedTable
+
+    try:
+        return work(connection)
+    except UndefinedTable:
+        create_tables(connection, statements)
+        return work(connection)
 
 
 def has_tables(connection: Connection) -> bool:

@@ -174,10 +174,12 @@ class VectorStore:
     def add(self, digests: Sequence[bytes], vectors: Vectors, day: int) -> CodeRows:
         """Add the vectors of digests in one transaction, and return their ids and codes.
 
-        `day` is the day of their use, counted from 1970-01-01.
+        `day` is the day of their use, counted from 1970-01-01. The codes are those of the stored vectors, so
+        that a node that reads these from another one has the same codes.
         """
-        codes = encode_vectors(vectors)
-        blocks = _encode_blocks(digests, codes, vectors.astype(_HALF))
+        halves = vectors.astype(_HALF)
+        codes = encode_vectors(halves.astype(np.float32))
+        blocks = _encode_blocks(digests, codes, halves)
         with self._transaction():
             first = self._insert(blocks, day)
         return CodeRows(range(first, first + len(digests)), list(digests), codes)

@@ -30,6 +30,7 @@ from index.vectors.embedder import (
     format_section,
     is_same_probe,
 )
+from index.vectors.exchange import VectorExchange
 from index.vectors.loaded_vectors import Coverage, LoadedVectors, MissingSections
 from index.vectors.location import LOCK_FILE, build_file
 from index.vectors.query_vectors import FILE_ERRORS, QueryVectors
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from index.segments.generation import SegmentReader
     from index.segments.segment import SectionSpan
     from index.vectors.embedder import Vectors
+    from index.vectors.exchange import OpenSharedVectors
     from index.vectors.options import FixedVectors
     from index.vectors.provider import Provider
 
@@ -96,7 +98,8 @@ class VectorIndex:
 
     `folders` yields the folders in which the vectors may be stored, the best first; without one, they
     stay in memory. With `fixed`, these are the vectors, and no section is embedded. Only with
-    `in_background` does `notify` start a thread.
+    `in_background` does `notify` start a thread. `open_shared` opens the vectors that nodes share; without
+    them, or while they cannot be reached, each node embeds all sections itself.
     """
 
     def __init__(
@@ -106,8 +109,10 @@ class VectorIndex:
         fixed: FixedVectors | None = None,
         *,
         in_background: bool = True,
+        open_shared: OpenSharedVectors | None = None,
     ) -> None:
         self._provider = provider
+        self._exchange = VectorExchange(open_shared, provider.embedder)
         self._in_background = in_background
         self._fixed = fixed
         self._connect_failure: EmbeddingUnavailable | None = None
@@ -362,18 +367,21 @@ class VectorIndex:
         while not self._is_closed:
             loaded.load()
             if next(loaded.find_missing(task.readers), None) is None:
-                return
+                break
             if folder is None:
                 self._embed_missing(loaded, task, progress)
-                return
+                break
             with suppress(IndexBusy), hold_lock(folder / LOCK_FILE, _LOCK_INTERVAL_S, report_waiting):
                 loaded.load()
                 self._embed_missing(loaded, task, progress)
                 _remove_unused(loaded, task.readers)
-                return
+                break
+        self._exchange.mark_used(loaded, task.readers)
 
     def _embed_missing(self, loaded: LoadedVectors, task: _Task, progress: Progress | None) -> None:
         missing = list(loaded.find_missing(task.readers))
+        if self._exchange.copy(loaded, missing):
+            missing = list(loaded.find_missing(task.readers))
         count = sum(len(sections.digests) for sections in missing)
         done = refused_count = 0
         for batch in _make_batches(missing, task.read, self._provider.embedder.batch_size):
@@ -382,7 +390,9 @@ class VectorIndex:
             if progress:
                 progress(done, count, "Embedding sections")
             vectors, refused = self._provider.embed_sections([text for _, text in batch], loaded.dimensions)
-            loaded.add([digest for digest, _ in batch], vectors, get_today())
+            digests = [digest for digest, _ in batch]
+            loaded.add(digests, vectors, get_today())
+            self._exchange.add(loaded, digests, vectors)
             done += len(batch)
             refused_count += refused
         if progress and count:
