@@ -149,6 +149,8 @@ class Synchronizer:
                 if self._forge_checker is not None and fetch
                 else None
             )
+            for unreviewed in result.unreviewed_commits:
+                log.warning("pushed: %s", unreviewed.message)
             self._record_result(result, check_result.error if check_result is not None else None)
         except (WorkspaceError, OSError) as error:
             self._record_failure(error)

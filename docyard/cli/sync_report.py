@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docyard.terminal.exits import print_warning
+
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
     from workspace.sync.branches import SyncedBranch
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from workspace.sync.sync import SyncResult
 
 _MAX_CONFLICT_NAMES = 10
+_MAX_SHOWN_COMMITS = 5
 _SYNC_COMMAND = "docyard sync"
 
 
@@ -49,6 +52,10 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
         },
         "conflicts": list(map(conflict_to_data, result.conflicts)),
         "apart": None if result.merge_error is None else _error_to_data(result.merge_error),
+        "unreviewed": [
+            {"commit": unreviewed.commit, "paths": list(unreviewed.paths), "rule": unreviewed.number}
+            for unreviewed in result.unreviewed_commits
+        ],
         "beside": [_branch_to_data(branch) for branch in result.other_branches],
     }
 
@@ -60,6 +67,11 @@ def print_sync(result: SyncResult, remote: str | None = None) -> None:
     command = f"{_SYNC_COMMAND} --remote {shlex.quote(remote)}" if remote else _SYNC_COMMAND
     for line in _format_lines(result):
         click.echo(escape_invisible(line.replace(_SYNC_COMMAND, command)))
+    for unreviewed in result.unreviewed_commits[:_MAX_SHOWN_COMMITS]:
+        print_warning(unreviewed.message, unreviewed.fix)
+    omitted_count = len(result.unreviewed_commits) - _MAX_SHOWN_COMMITS
+    if omitted_count > 0:
+        print_warning(f"{omitted_count:,} more pushed commits change protected paths; --json lists them")
 
 
 def _branch_to_data(synced_branch: SyncedBranch) -> dict[str, object]:

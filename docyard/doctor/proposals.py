@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import Finding, Severity, format_count, format_list
+from docyard.doctor.finding import MAX_LISTED_ITEMS, Finding, Severity, format_count, format_list
 from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
 
@@ -166,6 +166,23 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
             f"'{tracked_state.remote}' since {unpushed_info.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
+    yield from _check_unpushed_commits(workspace, tracked_state)
+
+
+def _check_unpushed_commits(workspace: Workspace, tracked_state: TrackedState) -> Iterator[Finding]:
+    """Yield the unpushed commits made with Git that change protected paths."""
+    from workspace.policy.unreviewed_commits import find_unreviewed_commits
+
+    tracked = tracked_state.tracked
+    if tracked.ours is not None:
+        commits = find_unreviewed_commits(workspace.git, tracked.ours, tracked.theirs)
+        for unreviewed in commits[:MAX_LISTED_ITEMS]:
+            yield Finding(
+                Severity.NOTE,
+                AREA,
+                f"{unreviewed.message}; it has not been pushed to '{tracked_state.remote}'",
+                unreviewed.fix,
+            )
 
 
 def _explain_divergence(workspace: Workspace, tracked_state: TrackedState) -> Finding:

@@ -141,3 +141,37 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
     assert not needs_resolution(sync(Workspace.open(setup.repo.path, durable=False), Access()))
     assert "protected" not in format_findings(setup.repo.path)
     index.close()
+
+
+@pytest.mark.process
+def test_hand_edit_of_protected_path_is_reported_before_and_after_push(
+    setup: ProposalSetup,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    remote = repositories.create_bare_repository(tmp_path / "there.git")
+    setup.repo.git("remote", "add", "origin", str(remote.path))
+    setup.repo.git("push", "-q", "--force", "origin", "main")
+    setup.repo.git("fetch", "-q")
+    command = ["sync", "-C", str(setup.repo.path)]
+    commit = setup.repo.commit({"specs/api.md": "# API\n"})
+    message = f"commit {commit[:12]} was made with Git and has no review: it changes specs/api.md, which is"
+    assert f"note | {message} protected by rule 1" in format_findings(setup.repo.path)
+    assert main(command) == 0
+    error_output = capsys.readouterr().err
+    assert f"warning: {message} protected by rule 1 of docyard.toml\n" in error_output
+    assert "`docyard proposals create TITLE`" in error_output
+    assert message not in format_findings(setup.repo.path)
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    commit = setup.repo.commit({"specs/api.md": "# API\n\nAgain.\n"})
+    assert main([*command, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["unreviewed"] == [
+        {"commit": commit, "paths": ["specs/api.md"], "rule": 1}
+    ]
+    assert captured.err == ""
+    commit = setup.repo.commit({"docyard.toml": f'{PROTECTION_RULE}[remote]\npush = "commit"\n'})
+    Synchronizer(Workspace.open(setup.repo.path, durable=False), Access)._exchange_if_due(is_last=False)
+    assert f"pushed: commit {commit[:12]} was made with Git" in caplog.text

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from workspace.git.remotes.exchange import Progress
     from workspace.merge.conflict import Resolution, UnitId
     from workspace.merge.trees import Merge, Resolutions
+    from workspace.policy.unreviewed_commits import UnreviewedCommit
     from workspace.proposals.unreviewed import UnreviewedChange
     from workspace.snapshot.snapshot import Snapshot
 
@@ -342,7 +343,8 @@ class SyncResult(NamedTuple):
     branch was fast-forwarded, `old_commit` is its earlier tip. `merge_commit` is the id of the merge.
     `pushed_count` is the number of pushed commits, at most 2,000 for one push. `conflicts` prevent the merge
     of a diverged branch; `merge_error` is another reason that prevents it. `other_branches` are the
-    synchronized branches except the served branch.
+    synchronized branches except the served branch. `unreviewed_commits` are the pushed commits of the served
+    branch that changed protected paths by hand.
     """
 
     remote: str
@@ -360,6 +362,7 @@ class SyncResult(NamedTuple):
     conflicts: tuple[FileConflict, ...] = ()
     merge_error: WorkspaceError | None = None
     other_branches: tuple[SyncedBranch, ...] = ()
+    unreviewed_commits: tuple[UnreviewedCommit, ...] = ()
 
 
 def sync(
@@ -414,6 +417,7 @@ class _BranchProgress:
     conflicts: tuple[FileConflict, ...] = ()
     merge_error: WorkspaceError | None = None
     error: WorkspaceError | None = None
+    unreviewed_commits: tuple[UnreviewedCommit, ...] = ()
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -560,6 +564,7 @@ class _Synchronization:
         commit_counts = {
             branch: self._count_commits_to_push(branch, commit) for branch, commit in commits.items()
         }
+        unreviewed_commits = self._find_unreviewed_commits(commits.get(self.branch))
         push_errors = self.session.push(push_peer, commits)
         is_moved = any(isinstance(error, RemoteMoved) for error in push_errors.values())
         if is_moved and is_last and len(commits) > 1:
@@ -571,6 +576,8 @@ class _Synchronization:
             error = push_errors.get(branch)
             if error is None:
                 self._get_progress(branch).pushed_count += commit_counts[branch]
+                if branch == self.branch:
+                    self._get_progress(branch).unreviewed_commits = unreviewed_commits
             elif is_last or not isinstance(error, RemoteMoved):
                 self._get_progress(branch).error = error
         return is_moved
@@ -578,6 +585,15 @@ class _Synchronization:
     def _count_commits_to_push(self, branch: str, commit: str) -> int:
         commits_ahead = count_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
         return commits_ahead.commit_count if commits_ahead is not None else 0
+
+    def _find_unreviewed_commits(self, commit: str | None) -> tuple[UnreviewedCommit, ...]:
+        """Return the commits of the served branch that change protected paths by hand, before their push."""
+        if commit is None:
+            return ()
+        # Imported here because a server answers its first requests without the rules.
+        from workspace.policy.unreviewed_commits import find_unreviewed_commits
+
+        return find_unreviewed_commits(self.store, commit, self.session.compare(self.branch).theirs)
 
     def _build_result(self, peer: Peer, *, has_fetched: bool) -> SyncResult:
         tracked, progress = self.session.compare(self.branch), self._get_progress(self.branch)
@@ -599,6 +615,7 @@ class _Synchronization:
             conflicts=progress.conflicts,
             merge_error=progress.merge_error,
             other_branches=tuple(map(self._describe_branch, self._list_branches()[1:])),
+            unreviewed_commits=progress.unreviewed_commits,
         )
 
     def _describe_branch(self, branch: str) -> SyncedBranch:
