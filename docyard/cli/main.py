@@ -19,7 +19,7 @@ import click
 from docyard import __version__, environment
 from docyard.open_workspace import select_repository
 from docyard.terminal import console
-from docyard.terminal.exits import Exit, print_error, suggest_fix
+from docyard.terminal.exits import Exit, print_error
 from docyard.terminal.styles import HelpContext
 from workspace.errors import WorkspaceError
 
@@ -249,7 +249,7 @@ def _run_command(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return Exit.CANNOT_RUN
     except WorkspaceError as error:
-        print_error(error.message or "an unknown error occurred", suggest_fix(error))
+        print_error(error.message or "an unknown error occurred", error.fix)
         return Exit.CANNOT_RUN
     except click.ClickException as error:
         print_error(error.message or "an unknown error occurred")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.terminal.exits import print_warning
+from docyard.terminal.suggested_commands import complete_commands
 
 if TYPE_CHECKING:
     from workspace.errors import WorkspaceError
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _MAX_CONFLICT_NAMES = 10
 _MAX_SHOWN_COMMITS = 5
-_SYNC_COMMAND = "docyard sync"
 
 
 def needs_resolution(result: SyncResult) -> bool:
@@ -60,13 +60,12 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
     }
 
 
-def print_sync(result: SyncResult, remote: str | None = None) -> None:
-    """Print the actions, the problems, and the next command, which names `remote` if given."""
+def print_sync(result: SyncResult) -> None:
+    """Print the actions, the problems, and the next command."""
     from workspace.escapes import escape_invisible
 
-    command = f"{_SYNC_COMMAND} --remote {shlex.quote(remote)}" if remote else _SYNC_COMMAND
     for line in _format_lines(result):
-        click.echo(escape_invisible(line.replace(_SYNC_COMMAND, command)))
+        click.echo(escape_invisible(complete_commands(line)))
     for unreviewed in result.unreviewed_commits[:_MAX_SHOWN_COMMITS]:
         print_warning(unreviewed.message, unreviewed.fix)
     omitted_count = len(result.unreviewed_commits) - _MAX_SHOWN_COMMITS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from docyard.doctor.finding import Finding, Severity
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
+from docyard.terminal.suggested_commands import complete_commands
 from workspace.errors import WorkspaceError
 from workspace.escapes import escape_invisible
 
@@ -54,6 +55,7 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
     with console.show_progress("Checking documents") as progress:
         run_checks = partial(list_findings, folder, branch, progress)
         findings, report = fix_findings(run_checks) if fix else (run_checks(), FixReport())
+    findings = [replace(finding, fix=complete_commands(finding.fix)) for finding in findings]
     problems = [finding for finding in findings if finding.is_problem]
     if as_json:
         console.print_json(

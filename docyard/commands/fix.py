@@ -14,6 +14,7 @@ from docyard.commit_errors import CommittingCommand
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
+from docyard.terminal.suggested_commands import complete_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -166,7 +167,7 @@ def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_applied: bool) -> 
         click.echo("The diff is truncated; --lines shows more lines.")
     for line in _describe_unfixed(outcome.unfixed):
         click.echo(escape_invisible(line), err=True)
-    click.echo(_summarize(outcome, is_applied=is_applied))
+    click.echo(complete_commands(_summarize(outcome, is_applied=is_applied)))
 
 
 def _format_diff(changes: Sequence[DocumentRewrite]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
+from docyard.terminal.suggested_commands import complete_commands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,9 +105,9 @@ def command(
     if as_json:
         console.print_json(sync_to_data(result) | {"forge": check_result_to_data(check_result)})
     else:
-        print_sync(result, remote)
+        print_sync(result)
         for line in format_check_result(check_result) if check_result is not None else ():
-            click.echo(escape_invisible(line))
+            click.echo(escape_invisible(complete_commands(line)))
     has_failed = check_result is not None and check_result.error is not None
     return Exit.PROBLEMS if needs_resolution(result) or has_failed else Exit.DONE
 

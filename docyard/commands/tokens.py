@@ -18,6 +18,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.credentials import create_secret_file, read_secret
 from docyard.terminal.exits import CommandError, Exit
+from docyard.terminal.suggested_commands import complete_commands
 
 if TYPE_CHECKING:
     from workspace.policy.tokens import KnownPerson, Person, Tokens
@@ -356,4 +357,4 @@ def _print_lines(*lines: str) -> None:
     from workspace.escapes import escape_invisible
 
     for line in lines:
-        click.echo(escape_invisible(line))
+        click.echo(escape_invisible(complete_commands(line)))

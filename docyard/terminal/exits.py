@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
+from docyard.terminal.suggested_commands import complete_commands
 from workspace.errors import SuggestionKind, SuggestionSource, WorkspaceError
 from workspace.escapes import escape_invisible
 
@@ -25,7 +26,14 @@ class CommandError(WorkspaceError):
 
 
 def suggest_fix(error: WorkspaceError) -> str:
-    """Return the fix of an error for the user of a shell, with the command that lists valid names."""
+    """Return the fix of an error for the user of a shell, with the command that lists valid names.
+
+    Commands have the options of the current invocation.
+    """
+    return complete_commands(_build_fix(error))
+
+
+def _build_fix(error: WorkspaceError) -> str:
     if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
         return f"Reopen the proposal with `docyard proposals reopen {error.details['proposal']}`."
     if error.code == "PROPOSAL_NOT_FOUND":
@@ -67,8 +75,11 @@ def print_error(message: str, fix: str = "") -> None:
 
 
 def print_warning(message: str, fix: str = "") -> None:
-    """Print a warning and its fix to standard error, with invisible characters escaped."""
-    _print_problem("warning", message, fix)
+    """Print a warning and its fix to standard error, with invisible characters escaped.
+
+    Commands in the fix get the options of the current invocation.
+    """
+    _print_problem("warning", message, complete_commands(fix))
 
 
 def _print_problem(severity: str, message: str, fix: str) -> None:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from docyard.terminal.exits import suggest_fix
+from workspace.errors import WorkspaceError
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -74,7 +77,8 @@ class HelpFormatter(click.HelpFormatter):
 class HelpContext(click.Context):
     """The context of a command whose help has styles.
 
-    Click's parser of options raises errors without a context; they get the context of their command.
+    Click's parser of options raises errors without a context; they get the context of their command. The fix
+    of an expected error is written here, because it names commands with the options of this command.
     """
 
     formatter_class = HelpFormatter
@@ -87,6 +91,9 @@ class HelpContext(click.Context):
     ) -> bool | None:
         if isinstance(error, click.UsageError) and error.ctx is None:
             error.ctx = self
+        if isinstance(error, WorkspaceError) and self.meta.get(__name__) is not error:
+            self.meta[__name__] = error  # the contexts of the groups end with the same error
+            error.fix = suggest_fix(error)
         is_suppressed = super().__exit__(exc_type, error, traceback)
         if isinstance(error, click.NoSuchOption) and error.possibilities:
             from workspace.nearest import find_nearest

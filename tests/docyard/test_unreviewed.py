@@ -79,7 +79,7 @@ def test_proposals_show_prints_unreviewed_changes(
     assert "Changes from main that a merge would add without a review" in output
     assert "Nobody has read this." in output
     assert "the merge would add changes of main to specs/guide.md, made to guide.md" in output
-    assert f"next: docyard proposals refresh {proposal.id}" in output
+    assert f"next: docyard proposals refresh -C {setup.repo.path} {proposal.id}" in output
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(setup.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [document["path"] for document in data["unreviewed"]["documents"]] == ["specs/guide.md"]

@@ -11,6 +11,7 @@ from docyard.cli.proposals.list import proposal_to_data
 from docyard.environment import copy_variables, is_terminal
 from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError
+from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import format_author, shorten_id
 from workspace.escapes import escape_invisible
 from workspace.proposals.proposal import ProposalState
@@ -47,23 +48,17 @@ def print_action_result(
     as_json: bool,
     decisions: Mapping[str, str] | None = None,
     pull_request_report: PullRequestReport | None = None,
-    token_file: Path | None = None,
     hints: Sequence[str] = (),
     may_push: bool = False,
 ) -> None:
     """Print the result of `action`, such as "approved", and the next step.
 
-    `token_file` is the file of the token that the command used; a merge that follows may need it too.
     `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` describes the
     proposal's pull request on a forge. `hints` are printed before the next step. `may_push` is True if a
     merge can be pushed to a remote.
     """
     proposal = result.proposal
-    next_step = _suggest_step_after(action, proposal)
-    if may_push and proposal.state is ProposalState.MERGED:
-        next_step += ", and docyard sync pushes it"
-    if token_file is not None and proposal.state is ProposalState.APPROVED:
-        next_step += f" --token-file {shlex.quote(str(token_file))}"
+    next_step = _suggest_step_after(action, proposal, may_push=may_push)
     if as_json:
         data = {**proposal_to_data(proposal), "commit": result.commit, "new": result.is_new}
         if decisions is not None:
@@ -149,7 +144,7 @@ def print_created(proposal: Proposal, *, as_json: bool) -> None:
             {
                 **proposal_to_data(proposal),
                 "commit": proposal.tip,
-                "next_step": format_switch_command(proposal),
+                "next_step": complete_commands(format_switch_command(proposal)),
             }
         )
         return
@@ -161,19 +156,24 @@ def print_created(proposal: Proposal, *, as_json: bool) -> None:
         StyledText(proposal.content.title, styles.TITLE),
         hang=2,
     )
-    printer.print_command(
-        f"next: {format_switch_command(proposal)}, commit there, then docyard proposals submit {proposal.id}",
-        indent=2,
+    next_step = (
+        f"{format_switch_command(proposal)}, commit there, then docyard proposals submit {proposal.id}"
     )
+    printer.print_command(f"next: {complete_commands(next_step)}", indent=2)
 
 
-def _suggest_step_after(action: str, proposal: Proposal) -> str:
-    """Return the next step; after a review, it names the author if the reviewer has nothing to do."""
+def _suggest_step_after(action: str, proposal: Proposal, *, may_push: bool) -> str:
+    """Return the next step; after a review, it names the author if the reviewer has nothing to do.
+
+    The author has other options than the reviewer: another clone, and another token.
+    """
     step = suggest_next_step(proposal)
     if action in _REVIEWS and proposal.state in _AUTHOR_STATES:
         author = escape_invisible(format_author(proposal.content.author))
         return f"for the author, {author}: {step}"
-    return step
+    if may_push and proposal.state is ProposalState.MERGED:
+        step += ", and docyard sync pushes it"
+    return complete_commands(step)
 
 
 def suggest_next_step(proposal: Proposal) -> str:

@@ -15,6 +15,7 @@ from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.proposals.conflicts import ConflictSet, decode_version, format_version
 from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError, Exit
+from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import format_count, join_words
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 
@@ -124,12 +125,14 @@ def print_conflicts(
     )
     ellipsis = " …" if len(names) > _MAX_EXAMPLES else ""
     earlier_text = "".join(f" {shlex.quote(word)}" for word in earlier_options)
-    printer.print_command(
-        f"docyard proposals refresh {id}{earlier_text}{example_options}{ellipsis}", indent=2
-    )
+    side_command = f"docyard proposals refresh {id}{earlier_text}{example_options}{ellipsis}"
+    printer.print_command(complete_commands(side_command), indent=2)
     printer.print_line("or write the decisions, which may contain new text, into a file:")
-    printer.print_command(f"docyard proposals conflicts {id} --json > decisions.json", indent=2)
-    printer.print_command(f"docyard proposals refresh {id} --resolve decisions.json", indent=2)
+    for file_command in (
+        f"docyard proposals conflicts {id} --json > decisions.json",
+        f"docyard proposals refresh {id} --resolve decisions.json",
+    ):
+        printer.print_command(complete_commands(file_command), indent=2)
     printer.print_line(AUTHORSHIP_WARNING)
 
 

@@ -15,6 +15,7 @@ from docyard.proposals.list import ProposalEntry, ProposalFilter
 from docyard.proposals.state_filters import ALL_STATES, count_states
 from docyard.proposals.view import count_comments
 from docyard.terminal import console, styles
+from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import format_age, format_author, format_count, format_state, join_words
 from workspace.escapes import escape_invisible
 from workspace.proposal_ids import shorten_ids
@@ -124,7 +125,7 @@ def print_list(listed: ListedProposals) -> None:
     if names := _list_unknown_approvers(listed.entries):
         click.echo(
             f"No trusted token of {escape_invisible(join_words(names))} is known here, so these approvals do "
-            f"not count here: docyard tokens trust {names[0]}",
+            + complete_commands(f"not count here: docyard tokens trust {names[0]}"),
             err=True,
         )
     if len(listed.entries) < listed.total:
@@ -132,7 +133,7 @@ def print_list(listed: ListedProposals) -> None:
             f"Listed {len(listed.entries):,} of {listed.total:,} proposals; --limit 0 lists all.", err=True
         )
     elif not listed.entries:
-        click.echo(_explain_empty_list(listed), err=True)
+        click.echo(complete_commands(_explain_empty_list(listed)), err=True)
 
 
 def _list_unknown_approvers(entries: Sequence[ProposalEntry]) -> list[str]:

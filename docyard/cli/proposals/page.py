@@ -26,6 +26,7 @@ from docyard.cli.proposals.conflicts import AUTHORSHIP_WARNING, format_conflict_
 from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token, list_unknown_tokens
 from docyard.terminal import styles
+from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
 from tools.proposals.descriptions import format_time
 from tools.proposals.review_state import describe_blocker
@@ -43,7 +44,11 @@ if TYPE_CHECKING:
 
 
 def suggest_next_command(view: ProposalView) -> str:
-    """Return the next command for a reviewer of a proposal."""
+    """Return the next command for a reviewer of a proposal, with the options of the current invocation."""
+    return complete_commands(_select_next_command(view))
+
+
+def _select_next_command(view: ProposalView) -> str:
     proposal = view.proposal
     if proposal.is_open and view.preview.is_empty:
         return f"{format_switch_command(proposal)}, commit there, then docyard proposals submit {proposal.id}"
@@ -197,10 +202,10 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
             "Approvals with a token that was created in another copy count here after:", indent=2, hang=2
         )
     for name in unknown_tokens[:_MAX_LIST_ITEMS]:
-        printer.print_command(
-            f"docyard tokens trust {shlex.quote(name)} --name NAME --email ADDRESS --token-file FILE",
-            indent=4,
+        trust_command = (
+            f"docyard tokens trust {shlex.quote(name)} --name NAME --email ADDRESS --token-file FILE"
         )
+        printer.print_command(complete_commands(trust_command), indent=4)
     if token is not None:
         printer.print_line(f"The merge itself needs {token}.", indent=2, hang=2)
     if view.preview.checks:
@@ -222,7 +227,7 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
         printer.print_heading(
             f"Conflicts with {proposal.content.target}: {len(view.preview.conflicts):,}, in {path_list}"
         )
-        printer.print_command(f"docyard proposals conflicts {proposal.id}", indent=2)
+        printer.print_command(complete_commands(f"docyard proposals conflicts {proposal.id}"), indent=2)
         printer.print_line(AUTHORSHIP_WARNING, indent=2, hang=2)
 
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from docyard import __version__
 from docyard.terminal import styles
 from docyard.terminal.styles import add_style
+from docyard.terminal.suggested_commands import complete_commands
 from workspace.escapes import escape_invisible
 from workspace.validation.rule import Finding, Severity
 from workspace.validation.rules import RULES
@@ -128,7 +129,8 @@ def _format_text_lines(report: Report) -> Iterator[str]:
         yield f"{report.omitted_count:,} more findings are not shown; --max-findings shows more."
     summary_style = styles.PASSED if report.is_valid else styles.FAILED
     yield add_style(escape_invisible(format_summary(report)), summary_style)
-    yield from map(escape_invisible, _suggest_fixes(report))
+    for suggestion in _suggest_fixes(report):
+        yield escape_invisible(complete_commands(suggestion))
 
 
 def _suggest_fixes(report: Report) -> Iterator[str]:

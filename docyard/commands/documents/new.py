@@ -16,6 +16,7 @@ from docyard.environment import get_current_directory
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console, styles
 from docyard.terminal.exits import Exit
+from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import join_words, shorten_id
 
 if TYPE_CHECKING:
@@ -124,13 +125,18 @@ def _print_created(
         click.echo(f"  empty sections: {join_words(str(address) for address in empty_sections)}")
     if proposal is not None:
         click.echo(f"  The path is protected, so the document is in the proposal {proposal.id}.")
-        click.echo(f"  next: git switch {proposal.content.branch}")
+        click.echo(complete_commands(f"  next: git switch {shlex.quote(proposal.content.branch)}"))
         return
     worktree = workspace.git.worktree
     if worktree is None or workspace.git.head().branch != workspace.branch:
         option = "" if worktree is None else f" --branch {shlex.quote(workspace.branch or '')}"
-        click.echo(f"  next: docyard show {shlex.quote(path)}{option}")
+        click.echo(complete_commands(f"  next: docyard show {shlex.quote(path)}{option}"))
         return
     file, folder = worktree / path, get_current_directory()
-    name = shlex.quote(os.path.relpath(file, folder) if folder.is_relative_to(worktree) else str(file))
-    click.echo(f"  next: edit {name}, then git commit -m 'Describe it' -- {name}")
+    if folder.is_relative_to(worktree):
+        # The names of files are relative to the current folder, so git needs no -C.
+        name = shlex.quote(os.path.relpath(file, folder))
+        click.echo(f"  next: edit {name}, then git commit -m 'Describe it' -- {name}")
+    else:
+        name = shlex.quote(str(file))
+        click.echo(f"  next: edit {name}, then {complete_commands('git commit')} -m 'Describe it' -- {name}")

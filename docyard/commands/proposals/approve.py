@@ -63,7 +63,6 @@ def command(
         result,
         "approved",
         as_json=as_json,
-        token_file=token_file,
         hints=explain_missing_approvals(workspace, result),
     )
     return Exit.DONE

@@ -129,7 +129,7 @@ def test_uncommitted_documents_are_reported_if_commit_needs_no_fix(
     assert (code, output) == (
         0,
         "There is nothing to fix in the commit. Documents with uncommitted changes: 1; "
-        "`docyard fix --write` fixes the files.\n",
+        f"`docyard fix -C {repo} --write` fixes the files.\n",
     )
     assert run_fix(capsys, repo, "guide.md")[1] == "There is nothing to fix.\n"
     code, _, error = run_fix(capsys, repo, "draft.md")

@@ -31,7 +31,7 @@ def run_command(repo: Path, capsys: Capture) -> RunCommand:
     def run_command(*arguments: str, code: int = 0) -> str:
         assert main(["proposals", *arguments, "-C", str(repo)]) == code, capsys.readouterr()
         captured = capsys.readouterr()
-        return captured.out + captured.err
+        return (captured.out + captured.err).replace(f" -C {repo}", "")
 
     return run_command
 
@@ -172,7 +172,7 @@ def test_empty_proposal_is_not_submitted_or_approved(
         error = run_command(command, proposal["proposal"], "--token-file", str(ben_token_file), code=3)
         assert "has no commit of its own" in error
         assert f"Commit changes on its branch (`git switch {proposal['branch']}`)" in error
-        assert f"`docyard proposals close {proposal['proposal']}`" in error
+        assert f"`docyard proposals close --token-file {ben_token_file} {proposal['proposal']}`" in error
 
 
 def test_token_of_an_agent_is_named_as_the_reason_that_it_cannot_approve(
@@ -257,7 +257,7 @@ def test_review_of_a_draft_names_the_author_of_the_next_step(
     assert f"next: docyard proposals submit {proposal_id}\n" in run_command("edit", proposal_id, "-d", "Why.")
     run_command("submit", proposal_id)
     output = run_command("approve", proposal_id, "--token-file", str(ben_token_file))
-    assert f"next: docyard proposals merge {proposal_id} --token-file {ben_token_file}\n" in output
+    assert f"next: docyard proposals merge --token-file {ben_token_file} {proposal_id}\n" in output
     output = run_command("request-changes", proposal_id, "-m", "Why?")
     assert "next: for the author, Ann Author: git switch" in output
 
@@ -580,10 +580,10 @@ def test_list_names_approvers_whose_tokens_are_unknown(
     assert main(["proposals", "list", "-C", str(repo)]) == 0
     output = capsys.readouterr()
     assert "No trusted token of ben is known here" in output.err
-    assert "docyard tokens trust ben" in output.err
+    assert f"docyard tokens trust -C {repo} ben" in output.err
     assert output.out.startswith(f"{proposal_id}\topen")
     assert main(["proposals", "show", proposal_id, "-C", str(repo)]) == 0
-    assert "docyard tokens trust ben --name NAME --email ADDRESS" in capsys.readouterr().out
+    assert f"docyard tokens trust -C {repo} ben --name NAME --email ADDRESS" in capsys.readouterr().out
 
 
 def test_approval_with_token_of_other_copy_names_the_command_that_trusts_it(
@@ -601,6 +601,6 @@ def test_approval_with_token_of_other_copy_names_the_command_that_trusts_it(
     git("clone", "--quiet", "--mirror", str(repo), str(tmp_path / "copy.git"))
     assert main(["proposals", "show", proposal_id, "-C", str(tmp_path / "copy.git")]) == 0
     assert (
-        "    docyard tokens trust ben --name NAME --email ADDRESS --token-file FILE\n"
-        in capsys.readouterr().out
+        f"    docyard tokens trust -C {tmp_path / 'copy.git'} ben --name NAME --email ADDRESS "
+        "--token-file FILE\n" in capsys.readouterr().out
     )

@@ -61,7 +61,7 @@ def run_command(repo: Path, capsys: Capture) -> RunCommand:
     def run_command(*arguments: str, code: int = 0) -> str:
         assert main(["proposals", *arguments, "-C", str(repo)]) == code
         captured = capsys.readouterr()
-        return captured.out + captured.err
+        return (captured.out + captured.err).replace(f" -C {repo}", "")
 
     return run_command
 

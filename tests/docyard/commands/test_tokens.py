@@ -312,7 +312,7 @@ def test_list_marks_expired_tokens(repo: Path, capsys: Capture) -> None:
 def test_expired_token_is_rotated_only_with_a_new_time(repo: Path, capsys: Capture) -> None:
     Tokens(repo / ".git").add("old", "Old", "old@example.org", expires_at=1_000_000_000)
     assert main(["tokens", "rotate", "old", "-C", str(repo)]) == 3
-    assert "docyard tokens rotate old --expires 90d" in capsys.readouterr().err
+    assert f"docyard tokens rotate -C {repo} old --expires 90d" in capsys.readouterr().err
     assert main(["tokens", "rotate", "old", "--expires", "90d", "-C", str(repo)]) == 0
     assert Tokens(repo / ".git").person(capsys.readouterr().out.strip()).token == "old"
 

@@ -58,7 +58,7 @@ def test_findings_are_grouped_by_file_and_exit_with_1(repo: Path, capsys: Captur
         "      Remove the white space.\n"
         "\n"
         "1 error, 2 warnings in 2 files. Checked 3 documents of the work tree.\n"
-        "Some findings can be fixed: `docyard fix --check` shows the fixes.\n"
+        f"Some findings can be fixed: `docyard fix -C {repo} --check` shows the fixes.\n"
     )
 
 
@@ -72,7 +72,7 @@ def test_missing_anchors_are_reported_if_rule_is_selected(repo: Path, capsys: Ca
     assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 1
     output = capsys.readouterr().out
     assert "guide.md\n  10:1  warning: the heading has no anchor" in output
-    assert output.endswith("`docyard fix --anchors` writes the missing anchors.\n")
+    assert output.endswith(f"`docyard fix -C {repo} --anchors` writes the missing anchors.\n")
 
 
 def test_work_tree_index_and_commit_are_separate_sources(repo: Path, git: Git, capsys: Capture) -> None:
@@ -178,10 +178,10 @@ def test_suggested_fix_command_matches_source(repo: Path, git: Git, tmp_path: Pa
     git("commit", "--quiet", "--message", "A")
     for source in ([], ["--staged"], ["--ref", "HEAD~0"]):
         assert main(["validate", "-C", str(repo), *source, "--rule", "broken-link"]) == 1
-        command = " ".join(["docyard fix --check", *source])
+        command = " ".join([f"docyard fix -C {repo} --check", *source])
         suggestion = capsys.readouterr().out.splitlines()[-1]
         assert suggestion == f"`{command}` shows which links can be fixed."
-        assert main([*command.split()[1:], "-C", str(repo)]) == 0
+        assert main(command.split()[1:]) == 0
         capsys.readouterr()
     folder = tmp_path / "plain"
     folder.mkdir()

@@ -290,7 +290,7 @@ def test_doctor_without_fix_changes_no_file(repo: Path, git: Git, second_commit:
 def test_applied_fixes_are_printed(repo: Path, git: Git, second_commit: str, capsys: Capture) -> None:
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     assert main(["doctor", "-C", str(repo)]) == 1
-    assert "fix: docyard doctor --fix\n" in capsys.readouterr().out
+    assert f"fix: docyard doctor -C {repo} --fix\n" in capsys.readouterr().out
     assert main(["doctor", "-C", str(repo), "--fix"]) == 0
     output = capsys.readouterr().out
     assert output.startswith("fixed: restored the branch main to ")

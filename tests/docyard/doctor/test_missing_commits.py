@@ -133,8 +133,8 @@ def test_branch_that_cannot_be_rebuilt_is_reported_and_unchanged(
     assert (code, fixes) == (1, [])
     tip = tips_before[DISCUSSION_BRANCH][:12]
     assert f"the branch {DISCUSSION_BRANCH} is incomplete: the commit {tip} is missing" in errors
-    assert "git unpack-objects" in errors
-    assert f"git update-ref refs/heads/{DISCUSSION_BRANCH} {parent[:12]}" in errors
+    assert f"git -C {repo.path} unpack-objects" in errors
+    assert f"git -C {repo.path} update-ref refs/heads/{DISCUSSION_BRANCH} {parent[:12]}" in errors
     assert read_branches(repo) == tips_before
 
 

@@ -47,14 +47,14 @@ def test_document_at_protected_path_is_in_a_proposal(repo: Path, git: Git, capsy
     output = capsys.readouterr().out
     assert git("rev-parse", "HEAD") == tip
     assert "is in the proposal " in output
-    branch = output.partition("next: git switch ")[2].strip()
+    branch = output.partition(f"next: git -C {repo} switch ")[2].strip()
     assert git("show", f"{branch}:guides/setup.md").startswith("---\ntype: document")
 
 
 def test_document_on_another_branch_is_shown_by_the_next_step(repo: Path, git: Git, capsys: Capture) -> None:
     git("branch", "other")
     assert main(["new", "A page", "--branch", "other", "-C", str(repo)]) == 0
-    assert "  next: docyard show a-page.md --branch other\n" in capsys.readouterr().out
+    assert f"  next: docyard show -C {repo} a-page.md --branch other\n" in capsys.readouterr().out
 
 
 def test_existing_path_is_not_changed(repo: Path, git: Git, capsys: Capture) -> None:
