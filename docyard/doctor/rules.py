@@ -38,9 +38,25 @@ def check_rules(workspace: Workspace) -> Iterator[Finding]:
         return
     if rules and snapshot.documents:
         yield from _check_matches(snapshot, rules)
+    if not tokens and workspace.sync_status().find_remote() is not None:
+        yield from _describe_member_clone(rules)
+        return
     for number, rule in enumerate(rules, 1):
         yield from _check_people(number, rule, tokens)
     yield from _check_code_owners(snapshot, tokens)
+
+
+def _describe_member_clone(rules: tuple[Protection, ...]) -> Iterator[Finding]:
+    """Yield one note for a clone without any token, as a member of a team has it, if rules need approvals."""
+    if any(rule.approvals or rule.merge for rule in rules):
+        yield Finding(
+            Severity.NOTE,
+            AREA,
+            "there are no tokens of people here, as in a member's clone: the repository that has them, such "
+            "as the server's, decides about approvals and merges of protected paths",
+            "Nothing is to be done in a member's clone. Only where approvals are decided: docyard tokens add "
+            "NAME, or docyard tokens trust NAME.",
+        )
 
 
 def _check_matches(snapshot: Snapshot, rules: tuple[Protection, ...]) -> Iterator[Finding]:

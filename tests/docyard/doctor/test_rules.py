@@ -65,6 +65,28 @@ def test_fix_names_command_for_token_of_other_copy(repo: Path, git: Git) -> None
     assert "docyard tokens trust anna" in fixes[0]
 
 
+def test_clone_without_tokens_has_one_note_for_its_member(repo: Path, git: Git, tmp_path: Path) -> None:
+    (repo / "CODEOWNERS").write_text("* @anna\n")
+    commit_rules(repo, git, '[[protect]]\napprovers = ["anna"]\n[[protect]]\nmerge = ["ben"]\n')
+    clone = tmp_path / "clone"
+    git("clone", "-q", str(repo), str(clone))
+
+    def list_token_notes() -> list[str]:
+        return [finding.message for finding in check_all(clone, None) if "token" in finding.message]
+
+    [note] = list_token_notes()
+    assert note.startswith("there are no tokens of people here, as in a member's clone")
+    Tokens(clone / ".git").add("ana", "Ana", "ana@example.org")
+    assert list_token_notes() == [
+        "rule 1 of docyard.toml: no token of anna is known here",
+        "rule 2 of docyard.toml: no token of ben is known here",
+        "CODEOWNERS: no token of @anna is known here",
+    ]
+    Tokens(clone / ".git").revoke("ana")
+    commit_rules(clone, lambda *arguments: git(*arguments, cwd=clone), "")
+    assert list_token_notes() == []
+
+
 def test_code_owners_without_token_are_reported(repo: Path, git: Git) -> None:
     Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
     (repo / "CODEOWNERS").write_text("* @ana ana@example.org @anna\nguide.md @org/team x@example.org\n")
