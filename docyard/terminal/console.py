@@ -85,6 +85,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     create_console().print(table)
 
 
+def print_column_titles(titles: str) -> None:
+    """Print the titles of the columns of a list; outside a terminal print nothing, as programs read rows."""
+    if is_terminal(sys.stdout):
+        import click
+
+        from docyard.terminal.styles import MUTED, add_style
+
+        click.echo(add_style(titles, MUTED))
+
+
 @contextmanager
 def show_progress(title: str) -> Iterator[ReportProgress | None]:
     """Yield a progress function for long work; None outside a terminal. A bar appears after one second."""

@@ -30,6 +30,8 @@ def command(file: Path, as_json: bool) -> int:
             {name: settings.model_dump(exclude_defaults=True) for name, settings in content.sources.items()}
         )
         return Exit.DONE
+    if content.sources:
+        console.print_column_titles("name  location")
     for name, settings in content.sources.items():
         ref = f" at {settings.ref}" if settings.ref else ""
         folder = f", folder {settings.folder}" if settings.folder else ""

@@ -119,6 +119,8 @@ def command(
 
 
 def _print_tasks(graph: TaskGraph, tasks: Sequence[TaskEntry], total: int, time: datetime) -> None:
+    if tasks:
+        console.print_column_titles(f"{'state':<8}address  task")
     for task in tasks:
         state, details = graph.get_state(task, time), _format_details(graph, task, time)
         click.echo(f"{state.value:<8}{task.address}  {task.title}{details}")

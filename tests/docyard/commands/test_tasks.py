@@ -41,6 +41,16 @@ def test_open_tasks_are_listed_with_what_they_wait_for(repo_with_tasks: Path, ca
     ]
 
 
+@pytest.mark.process
+def test_columns_have_titles_on_a_terminal(repo_with_tasks: Path, run_in_terminal: RunInTerminal) -> None:
+    lines = run_in_terminal("tasks", "list", "plan.md", colours=True).splitlines()
+    assert lines[0] == "\x1b[2mstate   address  task\x1b[0m"
+    assert lines[1].startswith("ready   plan.md#_preamble[0]  Parse")
+    for command in (["list"], ["tokens", "add", "ana", "--output", "ana.token"], ["tokens", "list"]):
+        output = run_in_terminal(*command)
+    assert output.splitlines()[1].split() == ["token", "name", "address"]
+
+
 def test_tasks_are_printed_as_json(repo_with_tasks: Path, git: Git, capsys: Capture) -> None:
     assert main(["tasks", "list", "--ready", "--owner", "ana", "--json", "-C", str(repo_with_tasks)]) == 0
     data = json.loads(capsys.readouterr().out)
