@@ -120,14 +120,14 @@ def add(
     )
     if file is not None:
         _print_lines(
-            f"Wrote the token of {_format_person(person)} to {file}. Give the file to this person alone.",
+            f"Wrote the token of {_format_person(person)} to {file}. {_describe_recipient(owner)}",
             *notes,
         )
         return Exit.DONE
     _print_secret(
         secret,
-        f"This is the token of {_format_person(person)}. The secret is not shown again: store it where "
-        "only this person can read it.",
+        f"This is the token of {_format_person(person)}. The secret is not shown again. "
+        f"{_describe_recipient(owner)}",
         *notes,
         f"  next: set {environment.TOKEN} to the token, or write it to a file of mode 600 for --token-file",
     )
@@ -338,6 +338,15 @@ def _format_restrictions(owner: KnownPerson) -> tuple[str, str]:
 
 def _person_to_data(person: Person) -> dict[str, object]:
     return {"token": person.token, "name": person.name, "email": person.email}
+
+
+def _describe_recipient(owner: KnownPerson) -> str:
+    """Return who may have a new token: a person, or an agent if the token cannot approve."""
+    if owner.may_review():
+        return "Give it to this person alone: it can approve in the person's name."
+    return (
+        "It cannot approve: give it to the agent or program that acts in this person's name, and to no other."
+    )
 
 
 def _format_person(person: Person) -> str:

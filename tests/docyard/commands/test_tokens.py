@@ -76,6 +76,18 @@ def test_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsy
     assert [person.token for person in Tokens(repo / ".git").list()] == ["ann"]
 
 
+def test_recipient_of_a_new_token_depends_on_its_scopes(repo: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["tokens", "add", "ann", "-C", str(repo)]) == 0
+    assert "Give it to this person alone" in capsys.readouterr().err
+    agent = ("--scope", "docs:write", "-C", str(repo))
+    assert main(["tokens", "add", "bot", *agent]) == 0
+    output = capsys.readouterr().err
+    assert "It cannot approve: give it to the agent or program" in output
+    assert "this person alone" not in output
+    assert main(["tokens", "add", "bot2", "--output", str(tmp_path / "bot2.token"), *agent]) == 0
+    assert "give it to the agent or program" in capsys.readouterr().out
+
+
 def test_new_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     old_file, new_file = tmp_path / "ann.token", tmp_path / "ann-2.token"
     assert main(["tokens", "add", "ann", "--output", str(old_file), "-C", str(repo)]) == 0
