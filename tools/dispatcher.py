@@ -60,11 +60,13 @@ class Dispatcher(Protocol):
 
     `on_write` is called after a call of a writing tool. `on_list_change` is called, in any thread, after the
     list of tools may have changed without a call. `has_resources` is True if the server has one workspace,
-    whose documents are resources; only then it has a `context`.
+    whose documents are resources; only then it has a `context`. `build_review_url` returns the URL of a
+    proposal's page; it is None if the server has none.
     """
 
     on_write: Callable[[], object]
     on_list_change: Callable[[], object]
+    build_review_url: Callable[[str], str] | None
     has_resources: bool
 
     def definitions(self) -> list[dict[str, Any]]: ...
@@ -130,6 +132,7 @@ class ToolDispatcher:
         self._last_definitions: list[dict[str, Any]] = []
         self.on_write: Callable[[], object] = lambda: None
         self.on_list_change: Callable[[], object] = lambda: None
+        self.build_review_url: Callable[[str], str] | None = None
         self.has_resources = True
 
     @classmethod
@@ -357,6 +360,7 @@ class ToolDispatcher:
             may_review,
             self._text_tokens,
             self._call_form,
+            self.build_review_url,
         )
         return (
             context

@@ -112,7 +112,7 @@ class Context:
     `person` is the owner of the call's token; None over stdio, where agents and persons cannot be
     distinguished. `may_review` is False if its scopes do not permit reviews. `max_text_tokens` is the limit
     of tokens of text in an answer; None for that of docyard.toml. `call_form` is the form of the calls that
-    the answer suggests.
+    the answer suggests. `build_review_url` returns the URL of a proposal's page; None if the server has none.
     """
 
     workspace: Workspace
@@ -125,6 +125,7 @@ class Context:
     may_review: bool = True
     max_text_tokens: int | None = None
     call_form: CallForm = PLAIN_FORM
+    build_review_url: Callable[[str], str] | None = None
 
     @property
     def text_tokens(self) -> int:

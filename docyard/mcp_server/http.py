@@ -235,6 +235,7 @@ async def serve_http(
             is_shared=True,
         )
         dispatcher.on_list_change = announcers.tools.schedule_from_thread
+        dispatcher.build_review_url = build_review_url
         requests = Requests(dispatcher, workers)
         subscriptions = ResourceSubscriptions(requests, bus, is_shared=True)
         review_page = None if build_review_url is None else ReviewPage(requests, build_review_url)

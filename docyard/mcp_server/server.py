@@ -294,6 +294,7 @@ async def serve_stdio(
         may_change_prompts = await workers.run(dispatcher.may_change_prompts)
         announcers = ListAnnouncers(dispatcher, workers, bus, polls_prompts=may_change_prompts)
         dispatcher.on_list_change = announcers.tools.schedule_from_thread
+        dispatcher.build_review_url = build_review_url
         requests = Requests(dispatcher, workers)
         subscriptions = ResourceSubscriptions(requests, bus)
         review_page = None if build_review_url is None else ReviewPage(requests, build_review_url)

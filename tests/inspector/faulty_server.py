@@ -9,6 +9,7 @@ from docyard.mcp_server.server import run_stdio
 
 class FaultyDispatcher:
     on_list_change: Any = None
+    build_review_url: Any = None
     has_resources = True
 
     def definitions(self) -> list[dict[str, Any]]:

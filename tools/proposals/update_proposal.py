@@ -367,6 +367,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     except MergeConflict as error:
         return _build_conflict_error(context, proposal, error, fields)
     except WorkspaceError as error:
+        if error.code in _PERSON_ONLY_CODES and context.build_review_url is not None:
+            url = error.details["url"] = context.build_review_url(proposal.id)
+            error.fix = f"{error.fix} The proposal's page is {url}"
         is_resolution_field = error.details.get("field") in ("resolutions", *SEEN_COMMIT_FIELDS)
         if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_resolution_field):
             raise

@@ -68,6 +68,7 @@ class SourcesDispatcher:
         self._receive_report = receive_report
         self.on_write: Callable[[], object] = lambda: None
         self.on_list_change: Callable[[], object] = lambda: None
+        self.build_review_url: Callable[[str], str] | None = None
         self.has_resources = False
 
     @property

@@ -416,6 +416,7 @@ async def test_revoked_token_of_waiting_call_does_not_merge(setup: Setup) -> Non
             Tokens(setup.workspace.git.common_dir).revoke("ben")
             await anyio.to_thread.run_sync(lambda: approve(setup, id))
     assert get_data(results[0])["code"] == "NEEDS_PERSON"
+    assert get_data(results[0])["url"] == user.requests[0].url
     assert setup.count_merges() == 0
 
 

@@ -24,6 +24,7 @@ class StubDispatcher:
     """A dispatcher of the tools in TOOL_NAMES."""
 
     on_list_change: Any = None
+    build_review_url: Any = None
     has_resources = True
 
     def definitions(self) -> list[dict[str, Any]]:

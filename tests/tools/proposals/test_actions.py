@@ -169,6 +169,20 @@ def test_client_cannot_approve_or_merge_protected_changes(
     assert repo.head() == head_before
 
 
+def test_refusal_names_the_page_of_the_proposal(dispatcher: ToolDispatcher, call_tool: CallTool) -> None:
+    spec = {"operation": "append_content", "file": "specs/limits.md", "slug": "rate", "content": "Or less."}
+    proposal = check_success(call_tool("edit_document", **spec))["proposal"]
+    check_success(call_tool("update_proposal", proposal=proposal, action="submit"))
+    answer = call_tool("update_proposal", proposal=proposal, action="approve")
+    assert "url" not in answer.data
+    dispatcher.build_review_url = lambda id: f"https://docs.example.com/proposals/{id}"
+    url = f"https://docs.example.com/proposals/{proposal}"
+    for action, code in (("approve", "NEEDS_PERSON"), ("merge", "MERGE_BLOCKED")):
+        answer = call_tool("update_proposal", proposal=proposal, action=action)
+        assert (answer.data["code"], answer.data["url"]) == (code, url)
+        assert answer.data["fix"].endswith(f"The proposal's page is {url}")
+
+
 def test_person_with_token_approves_and_merges(
     call_tool: CallTool, dispatcher: ToolDispatcher, repo: Repo, workspace: Workspace
 ) -> None:
