@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docyard import __version__
-from docyard.cli.hosts.project_files import resolve_path
+from docyard.cli.hosts.project_files import ProjectFile, resolve_path
 from docyard.forges.kinds import FORGE_NAMES
 from docyard.terminal.exits import CommandError
 
@@ -154,30 +154,21 @@ def build_workflow(kind: str, requirement: str) -> Workflow:
     return Workflow(f".{kind}/workflows/docyard.yml", text)
 
 
-def write_workflow(root: Path, workflow: Workflow) -> bool:
-    """Write the file below the root of a work tree; return False if the same file exists already.
+def plan_workflow(root: Path, workflow: Workflow) -> ProjectFile:
+    """Return the file below the root of a work tree, new or unchanged.
 
-    Raises CommandError if the path exists with other content, leads outside or to a loop through symbolic
-    links, or cannot be written.
+    Raises CommandError if the path exists with other content, or leads outside or to a loop through symbolic
+    links.
     """
     file = root / workflow.path
     content = workflow.text.encode()
     resolve_path(root, workflow.path)
     with suppress(OSError):
         if file.read_bytes() == content:
-            return False
+            return ProjectFile(workflow.path, content, content)
     if os.path.lexists(file):
         raise CommandError(
             f"{workflow.path} already exists, and was not changed",
             fix="Edit the file, or move it away and run the command again.",
         )
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("xb") as stream:
-            stream.write(content)
-    except OSError as error:
-        raise CommandError(
-            f"{workflow.path} cannot be written: {error.strerror or type(error).__name__}",
-            fix=f"Make the folder {file.parent} writable.",
-        ) from error
-    return True
+    return ProjectFile(workflow.path, None, content)

@@ -14,7 +14,7 @@ import click
 
 from docyard import environment
 from docyard.cli import completion
-from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow, find_requirement, write_workflow
+from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow, find_requirement, plan_workflow
 from docyard.cli.hosts.configurations import (
     PROJECT_HOSTS,
     REMOTE_HOSTS,
@@ -32,6 +32,9 @@ from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from docyard.cli.hosts.project_files import ProjectFile
     from docyard.cli.sites import SiteSettings
     from workspace.git.reader import GitReader
     from workspace.workspace import Workspace
@@ -173,12 +176,17 @@ _TOKEN_REMARK = (
     metavar="URL",
     help="With --host: connect to the shared server at this URL, with a token of each member.",
 )
-@click.option("--write", is_flag=True, help="With --host: write the files, without a commit.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="With --host: replace another server of the name docyard in the host's configuration.",
+)
+@click.option("--write", is_flag=True, help="With --host or --workflow: write the files, without a commit.")
 @click.option(
     "--workflow",
     "forge",
     type=click.Choice(FORGE_KINDS),
-    help="Only write a CI file that checks pull requests, without a commit.",
+    help="Only show a CI file that checks pull requests.",
 )
 @click.option(
     "--docyard",
@@ -196,6 +204,7 @@ def command(
     only_hosts: bool,
     project_hosts: tuple[str, ...],
     url: str | None,
+    replace: bool,
     write: bool,
     forge: str | None,
     requirement: str | None,
@@ -211,7 +220,8 @@ def command(
 
     --host is for a team: with --write, the command adds the server to the host's configuration in the
     repository, and a section to AGENTS.md or CLAUDE.md. The rest of existing files stays as it is. --url
-    names a shared server, whose tokens the files do not contain.
+    names a shared server, whose tokens the files do not contain. Without --write, --host and --workflow
+    only show the files.
 
     \b
     Example:
@@ -220,7 +230,7 @@ def command(
         docyard init --hosts -C ~/specs
         docyard init --host claude --host vscode --write
         docyard init --host claude --url https://docs.example.org --write
-        docyard init --workflow github --docyard docyard==VERSION
+        docyard init --workflow github --docyard docyard==VERSION --write
     """
     if anchors is not None and (only_hosts or project_hosts or forge):
         raise click.UsageError(
@@ -230,8 +240,12 @@ def command(
         raise click.UsageError(
             "--hosts, --host and --workflow exclude each other: run them one after the other"
         )
-    if write and not project_hosts:
-        raise click.UsageError(f"--write needs --host: {', '.join(PROJECT_HOSTS)}")
+    if write and not project_hosts and forge is None:
+        raise click.UsageError(
+            f"--write needs --host ({', '.join(PROJECT_HOSTS)}) or --workflow ({', '.join(FORGE_KINDS)})"
+        )
+    if replace and not project_hosts:
+        raise click.UsageError(f"--replace needs --host: {', '.join(PROJECT_HOSTS)}")
     if url is not None and not project_hosts:
         raise click.UsageError(f"--url needs --host: {', '.join(REMOTE_HOSTS)}")
     if requirement is not None and forge is None:
@@ -241,9 +255,11 @@ def command(
         raise click.UsageError(f"{folder} is a file, and a workspace is a folder")
     if project_hosts:
         server_url = None if url is None else _read_server_url(url, project_hosts)
-        return _connect_project_hosts(folder, project_hosts, server_url, write, as_json)
+        return _connect_project_hosts(
+            folder, project_hosts, server_url, replace=replace, write=write, as_json=as_json
+        )
     if forge is not None:
-        return _write_workflow(folder, forge, requirement, as_json)
+        return _add_workflow(folder, forge, requirement, write=write, as_json=as_json)
     is_new_repository = False if only_hosts else ensure_repository(folder, branch)
     site = None if only_hosts else _detect_site(folder, branch)
     commit = (
@@ -422,7 +438,7 @@ def _read_server_url(text: str, options: tuple[str, ...]) -> str:
 
 
 def _connect_project_hosts(
-    folder: Path, options: tuple[str, ...], url: str | None, write: bool, as_json: bool
+    folder: Path, options: tuple[str, ...], url: str | None, *, replace: bool, write: bool, as_json: bool
 ) -> int:
     """Show or write the files that connect hosts for the team of a repository, without a commit."""
     from docyard.cli.hosts.project_files import plan_project_files, write_project_files
@@ -430,7 +446,7 @@ def _connect_project_hosts(
     from workspace.git.store import is_ignored
 
     git, root = _open_work_tree(folder)
-    files = plan_project_files(root, options, url)
+    files = plan_project_files(root, options, url, replace=replace)
     if write:
         write_project_files(root, files)
     if as_json:
@@ -445,20 +461,11 @@ def _connect_project_hosts(
         return Exit.DONE
     changed_paths = [file.path for file in files if file.state != "unchanged"]
     for file in files:
-        if file.state == "unchanged":
-            click.echo(f"{file.path} is up to date.")
-        elif write:
-            click.echo(f"{'Wrote' if file.state == 'created' else 'Extended'} {file.path}.")
-            for old_url in file.replaced_urls:
-                click.echo(f"  {escape_invisible(old_url)} was replaced with {url}")
-        else:
-            click.secho(f"{file.path} ({'new' if file.state == 'created' else 'a change'}):", bold=True)
-            click.echo("".join(f"    {escape_invisible(line)}\n" for line in file.preview().splitlines()))
-    if not changed_paths:
-        return Exit.DONE
-    if not write:
-        click.echo("Nothing was written. Add --write to write these files.")
-        return Exit.DONE
+        _print_file(file, write=write)
+        for old_url in file.replaced_urls if write else ():
+            click.echo(f"  {escape_invisible(old_url)} was replaced with {url}")
+    if not changed_paths or not write:
+        return _finish_preview(files)
     click.echo("Each member of the team needs `docyard` on PATH." if url is None else _TOKEN_REMARK)
     for remark in (find_project_host(option)[1].remark for option in dict.fromkeys(options)):
         if remark:
@@ -477,6 +484,26 @@ def _connect_project_hosts(
     return Exit.DONE
 
 
+def _print_file(file: ProjectFile, *, write: bool) -> None:
+    """Print the state of a planned file: its preview, or that it was written."""
+    from workspace.escapes import escape_invisible
+
+    if file.state == "unchanged":
+        click.echo(f"{file.path} is up to date.")
+    elif write:
+        click.echo(f"{'Wrote' if file.state == 'created' else 'Extended'} {file.path}.")
+    else:
+        click.secho(f"{file.path} ({'new' if file.state == 'created' else 'a change'}):", bold=True)
+        click.echo("".join(f"    {escape_invisible(line)}\n" for line in file.preview().splitlines()))
+
+
+def _finish_preview(files: Sequence[ProjectFile]) -> int:
+    """Print how to write the files that were shown, if there are any."""
+    if any(file.state != "unchanged" for file in files):
+        click.echo("Nothing was written. Add --write to write these files.")
+    return Exit.DONE
+
+
 def _is_document(folder: Path, path: str) -> bool:
     """Return True if the settings of the branch select a file as a document."""
     try:
@@ -485,20 +512,34 @@ def _is_document(folder: Path, path: str) -> bool:
         return False
 
 
-def _write_workflow(folder: Path, forge: str, requirement: str | None, as_json: bool) -> int:
-    """Write the CI workflow into the work tree of a repository, without a commit."""
+def _add_workflow(folder: Path, forge: str, requirement: str | None, *, write: bool, as_json: bool) -> int:
+    """Show the CI workflow, or write it into the work tree of a repository, without a commit."""
+    from docyard.cli.hosts.project_files import write_project_files
+
     _, root = _open_work_tree(folder)
     if requirement is None:
         requirement = find_requirement()
     workflow = build_workflow(forge, requirement)
-    is_new = write_workflow(root, workflow)
+    file = plan_workflow(root, workflow)
+    is_written = write and file.state == "created"
+    if is_written:
+        write_project_files(root, [file])
     if as_json:
-        console.print_json({"workflow": workflow.path, "written": is_new, "requirement": requirement})
-    elif is_new:
-        click.echo(f"Wrote {workflow.path}, which installs {requirement}. Review it, then:")
-        click.echo(f'    git add {workflow.path} && git commit -m "Check documents in pull requests"')
-    else:
-        click.echo(f"{workflow.path} has this content already.")
+        console.print_json(
+            {
+                "workflow": file.path,
+                "written": is_written,
+                "requirement": requirement,
+                "state": file.state,
+                "text": workflow.text,
+            }
+        )
+        return Exit.DONE
+    _print_file(file, write=write)
+    if not is_written:
+        return _finish_preview([file])
+    click.echo(f"It installs {requirement}. Review it, then:")
+    click.echo(f'    git add {file.path} && git commit -m "Check documents in pull requests"')
     return Exit.DONE
 
 

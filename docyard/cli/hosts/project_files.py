@@ -29,6 +29,7 @@ from docyard.cli.hosts.configurations import (
 from docyard.terminal.exits import CommandError
 from workspace.file_replacement import ContentChanged, replace_file
 
+_MAX_DESCRIPTION_CHARS = 200
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -67,17 +68,20 @@ class ProjectFile:
         return "".join(lines)
 
 
-def plan_project_files(root: Path, options: Sequence[str], url: str | None = None) -> tuple[ProjectFile, ...]:
+def plan_project_files(
+    root: Path, options: Sequence[str], url: str | None = None, *, replace: bool = False
+) -> tuple[ProjectFile, ...]:
     """Return the files of the hosts that `options` name, each file once.
 
-    `url` is the address of a shared server; without it, each member starts a server of their own. Raises
-    CommandError, with the text to add, for a file that cannot be extended safely.
+    `url` is the address of a shared server; without it, each member starts a server of their own. `replace`
+    replaces another server of the same name. Raises CommandError, with the text to add, for a file that
+    cannot be extended safely.
     """
     hosts = [find_project_host(option) for option in dict.fromkeys(options)]
     files: dict[str, ProjectFile] = {}
     section = instructions.SECTION if url is None else instructions.REMOTE_SECTION
     for host, project in hosts:
-        files[project.path] = _plan_configuration(root, host, project, url)
+        files[project.path] = _plan_configuration(root, host, project, url, replace=replace)
     for _, project in hosts:
         path = _find_instructions(root, project.instructions)
         if path not in files:
@@ -95,7 +99,9 @@ def write_project_files(root: Path, files: Iterable[ProjectFile]) -> None:
             _write_file(root, file)
 
 
-def _plan_configuration(root: Path, host: Host, project: ProjectHost, url: str | None) -> ProjectFile:
+def _plan_configuration(
+    root: Path, host: Host, project: ProjectHost, url: str | None, *, replace: bool
+) -> ProjectFile:
     new_text = format_project_configuration(host, project, url)
     before = _read_file(root, project.path, new_text)
     text = "" if before is None else _decode(before, project.path, new_text)
@@ -103,12 +109,19 @@ def _plan_configuration(root: Path, host: Host, project: ProjectHost, url: str |
         return ProjectFile(project.path, before, f"{new_text}\n".encode())
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     server = describe_project_server(host, project, url)
-    extend: Callable[[str, str, Mapping[str, Any]], str] = (
-        _extend_toml if project.path.endswith(".toml") else _extend_json
-    )
+    is_toml = project.path.endswith(".toml")
+    extend = _extend_toml if is_toml else _extend_json
+    replace_server = _replace_toml if is_toml else _replace_json
     try:
         text, replaced_urls = _replace_url(text.removeprefix(mark), project.path, host.table, url)
-        extended = extend(text, host.table, server)
+        try:
+            extended = extend(text, host.table, server)
+        except OtherServer as error:
+            if not replace:
+                refusal = _refuse(project.path, f"{error}: {error.description}", new_text)
+                refusal.fix = f"Add --replace to replace this server, first without --write. Or {refusal.fix}"
+                raise refusal from None
+            extended = replace_server(text, host.table, server)
         after = mark + (_extend_inputs(extended, project.inputs) if url is not None else extended)
     except ValueError as error:
         raise _refuse(project.path, str(error), new_text) from error
@@ -184,15 +197,81 @@ def _extend_toml(text: str, table: str, server: Mapping[str, Any]) -> str:
     return extended
 
 
+class OtherServer(ValueError):
+    """An error: a configuration has another server of this name; `description` is its command or URL."""
+
+    def __init__(self, existing: Any) -> None:
+        super().__init__(f"it already has another server '{SERVER_NAME}'")
+        self.description = _describe_server(existing)
+
+
+def _describe_server(existing: Any) -> str:
+    """Return the command or URL of a server, without the query of the URL, which may contain a secret."""
+    server = existing if isinstance(existing, dict) else {}
+    arguments = server.get("args")
+    if isinstance(server.get("command"), str):
+        words = [server["command"], *(arguments if isinstance(arguments, list) else [])]
+        return f"the command {' '.join(map(str, words))[:_MAX_DESCRIPTION_CHARS]}"
+    if isinstance(server.get("url"), str):
+        return f"the URL {server['url'].partition('?')[0][:_MAX_DESCRIPTION_CHARS]}"
+    return "an entry without a command or URL"
+
+
+def _replace_json(text: str, table: str, server: Mapping[str, Any]) -> str:
+    """Return the text with this server instead of another one. Raises ValueError."""
+    expected = jsonc.read_object(text)
+    expected[table][SERVER_NAME] = dict(server)
+    replaced = jsonc.replace_member(text, table, SERVER_NAME, server)
+    return _check_replaced(replaced, jsonc.read_object(replaced), expected)
+
+
+def _replace_toml(text: str, table: str, server: Mapping[str, Any]) -> str:
+    """Return the text with this server's table instead of another one. Raises ValueError."""
+    expected = tomllib.loads(text)
+    expected[table][SERVER_NAME] = dict(server)
+    lines = text.splitlines(keepends=True)
+    own_header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\.\s*\"?{SERVER_NAME}\"?\s*[.\]]")
+    kept_lines, position, is_own = list[str](), None, False
+    trailing_lines = list[str]()  # blank lines and comments, which belong to the table after them
+    for line in lines:
+        if line.lstrip().startswith("["):
+            is_own = own_header.match(line) is not None
+            position = len(kept_lines) if is_own and position is None else position
+            kept_lines += trailing_lines if not is_own else []
+            trailing_lines = []
+        if not is_own:
+            kept_lines.append(line)
+        else:
+            is_trailing = not line.strip() or line.lstrip().startswith("#")
+            trailing_lines = [*trailing_lines, line] if is_trailing else []
+    newline = "\r\n" if "\r\n" in text else "\n"
+    new_table = format_toml_table(f"{table}.{SERVER_NAME}", server)
+    if position is not None:
+        kept_lines[position:position] = [f"{line}{newline}" for line in new_table.splitlines()]
+    kept_lines += trailing_lines
+    replaced = "".join(kept_lines)
+    try:
+        return _check_replaced(replaced, tomllib.loads(replaced), expected)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"its server '{SERVER_NAME}' cannot be replaced safely") from error
+
+
+def _check_replaced(text: str, data: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Return the text if nothing but the server was replaced. Raises ValueError."""
+    if data != expected:
+        raise ValueError(f"its server '{SERVER_NAME}' cannot be replaced safely")
+    return text
+
+
 def _check_same_server(existing: Any, server: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the existing server has the same URL or command, with any further settings."""
+    """Raise OtherServer unless the existing server has the same URL or command, with any further settings."""
     if isinstance(existing, dict) and "url" in server and existing.get("url") == server["url"]:
         return
     if isinstance(existing, dict) and "command" in server and existing.get("command") == server["command"]:
         arguments = existing.get("args")
         if isinstance(arguments, list) and arguments[: len(server["args"])] == server["args"]:
             return
-    raise ValueError(f"it already has another server '{SERVER_NAME}'")
+    raise OtherServer(existing)
 
 
 def _find_instructions(root: Path, name: str) -> str:

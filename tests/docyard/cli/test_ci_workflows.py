@@ -190,6 +190,12 @@ def test_workflow_is_written_once_without_commit(
     head = repo.head()
     arguments = ["init", "--workflow", kind, "--docyard", REQUIREMENT]
     assert main([*arguments, "-C", str(repo.path / "guides")]) == 0
+    preview = capsys.readouterr().out
+    assert preview.startswith(f"{path} (new):\n    # ")
+    assert preview.endswith("Nothing was written. Add --write to write these files.\n")
+    assert not (repo.path / path).exists()
+    arguments.append("--write")
+    assert main([*arguments, "-C", str(repo.path / "guides")]) == 0
     assert f"git add {path}" in capsys.readouterr().out
     assert (repo.path / path).read_text() == build_workflow(kind, REQUIREMENT).text
     assert repo.head() == head
@@ -199,6 +205,8 @@ def test_workflow_is_written_once_without_commit(
         "workflow": path,
         "written": False,
         "requirement": REQUIREMENT,
+        "state": "unchanged",
+        "text": build_workflow(kind, REQUIREMENT).text,
     }
     (repo.path / path).write_text("mine\n")
     assert main([*arguments, "-C", str(repo.path)]) == 3
@@ -222,7 +230,7 @@ def test_docyard_requirement_is_written_to_workflow_or_refused(
     tmp_path: Path, capsys: Capture, requirement: str, code: int
 ) -> None:
     repo = repositories.create_repository(tmp_path / "docs")
-    arguments = ["init", "--workflow", "github", "--docyard", requirement, "-C", str(repo.path)]
+    arguments = ["init", "--workflow", "github", "--docyard", requirement, "--write", "-C", str(repo.path)]
     assert main(arguments) == code
     if code == 0:
         workflow = yaml.safe_load((repo.path / ".github/workflows/docyard.yml").read_text())

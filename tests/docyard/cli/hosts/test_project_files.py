@@ -17,6 +17,7 @@ from docyard.cli.hosts.configurations import (
     build_host_configurations,
 )
 from docyard.cli.hosts.instructions import BEGIN_MARKER, END_MARKER, REMOTE_SECTION, SECTION
+from docyard.cli.hosts.jsonc import read_object
 from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
@@ -245,6 +246,64 @@ def test_unsafe_merge_is_refused_with_text_to_add(
     assert addition in error.split("fix:")[1]
     assert file.read_bytes() == text.encode()
     assert git("status", "--porcelain", "-uall") == status
+
+
+_CODEX = (
+    "model = 'x'\n\n[mcp_servers.docyard] # ours\ncommand = 'uvx'\nargs = [\"docyard\"]\n\n"
+    "[mcp_servers.docyard.env]\nA = 'b'\n\n# theirs\n[mcp_servers.other]\ncommand = 'x'\n"
+)
+
+
+@loop_over(
+    ("host", "path", "text", "description"),
+    [
+        (
+            "claude",
+            ".mcp.json",
+            '{\n  "mcpServers": {\n    // ours\n    "docyard": {"command": "uvx", "args": ["docyard"]},\n'
+            '    "other": {"command": "x"}, // theirs\n  },\n}\n',
+            "the command uvx docyard",
+        ),
+        (
+            "vscode",
+            ".vscode/mcp.json",
+            '{"servers": {"docyard": {"url": "https://x/mcp?key=1"}}}',
+            "the URL https://x/mcp",
+        ),
+        ("codex", ".codex/config.toml", _CODEX, "the command uvx docyard"),
+        ("codex", ".codex/config.toml", "[mcp_servers.docyard]\nurl = 'https://x'\n", "the URL https://x"),
+    ],
+)
+def test_other_server_is_replaced_only_on_request(
+    repo: Path, capsys: Capture, host: str, path: str, text: str, description: str
+) -> None:
+    file = write(repo, path, text)
+    command = ["init", "-C", str(repo), "--host", host]
+    assert main([*command, "--write"]) == 3
+    error = capsys.readouterr().err
+    assert f"it already has another server 'docyard': {description}\n" in error
+    assert "Add --replace to replace this server, first without --write." in error
+    assert main([*command, "--replace"]) == 0
+    assert "Nothing was written" in capsys.readouterr().out
+    assert file.read_text() == text
+    assert main([*command, "--replace", "--write"]) == 0
+    new_text = file.read_text()
+    data = tomllib.loads(new_text) if path.endswith(".toml") else read_object(new_text)
+    servers = data[PATHS[path]]
+    assert servers["docyard"]["command"] == "docyard"
+    assert servers.get("other", {"command": "x"}) == {"command": "x"}
+    assert ("theirs" in new_text) == ("theirs" in text)
+    assert "uvx" not in new_text
+    assert main([*command, "--write"]) == 0
+    assert file.read_text() == new_text
+
+
+def test_inline_table_of_other_server_is_not_replaced(repo: Path, capsys: Capture) -> None:
+    text = "mcp_servers = {docyard = {command = 'b'}}\n"
+    file = write(repo, ".codex/config.toml", text)
+    assert main(["init", "-C", str(repo), "--host", "codex", "--replace", "--write"]) == 3
+    assert "its server 'docyard' cannot be replaced safely" in capsys.readouterr().err
+    assert file.read_text() == text
 
 
 def test_file_in_other_encoding_is_refused(repo: Path, capsys: Capture) -> None:
