@@ -107,7 +107,9 @@ def add(
     owner = tokens.authenticate(secret)
     person = owner.person
     if as_json:
-        place = {"secret": secret} if file is None else {"file": str(file)}
+        place = (
+            {"secret": secret} if file is None else {"file": str(environment.get_current_directory() / file)}
+        )
         console.print_json({**_owner_to_data(owner), **place})
         return Exit.DONE
     other_tokens = [
@@ -137,14 +139,16 @@ def add(
 def _create_secret(
     create: Callable[[], str], output: Path | None, *, replace: bool
 ) -> tuple[str, Path | None]:
-    """Return a new secret, and the file to which it was written, if there is one.
+    """Return a new secret, and the file to which it was written, as the user named it, if there is one.
 
     The file is created first, so that no secret is lost if it cannot be. Raises CommandError, and UsageError
     for `replace` without a file.
     """
     if replace and output is None:
         raise click.UsageError("--replace needs --output")
-    file = None if output is None else environment.get_current_directory() / output.expanduser()
+    if output is not None:
+        environment.get_current_directory()  # a deleted folder has its own error
+    file = None if output is None else output.expanduser()
     with nullcontext() if file is None else create_secret_file(file, replace=replace) as stream:
         secret = create()
         if stream is not None:
@@ -214,7 +218,9 @@ def rotate(
     )
     if as_json:
         owner = tokens.read_all()[token_name]
-        place = {"secret": secret} if file is None else {"file": str(file)}
+        place = (
+            {"secret": secret} if file is None else {"file": str(environment.get_current_directory() / file)}
+        )
         console.print_json({**_owner_to_data(owner), **place})
     elif file is not None:
         _print_lines(
@@ -269,7 +275,7 @@ def trust(
         docyard tokens trust ana --name "Ana Li" --email ana@example.org --token-file ~/ana.token
     """
     workspace = open_workspace(repo, checks_settings=False)
-    file = None if token_file is None else environment.get_current_directory() / token_file.expanduser()
+    file = None if token_file is None else token_file.expanduser()
     secret = read_secret(file, prompt=True)
     if secret is None:
         raise CommandError(

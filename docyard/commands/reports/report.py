@@ -118,7 +118,9 @@ def command(
         _print_json(report, files)
         return Exit.DONE
     for file in files:
-        click.echo(f"Wrote {file}.", err=True)
+        # The path is printed as the user gave it.
+        name = output if output is None or output.suffix == _SUFFIX else output / file.name
+        click.echo(f"Wrote {name}.", err=True)
     _print_tables(report)
     return Exit.DONE
 

@@ -76,6 +76,19 @@ def test_secret_is_written_to_new_private_file(repo: Path, tmp_path: Path, capsy
     assert [person.token for person in Tokens(repo / ".git").list()] == ["ann"]
 
 
+def test_file_of_a_secret_is_printed_as_the_user_named_it(
+    repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    arguments = ["tokens", "add", "ann", "--output", "../ann.token", "-C", str(repo)]
+    assert main(arguments) == 0
+    assert "> to ../ann.token. Give it" in capsys.readouterr().out
+    assert (tmp_path / "ann.token").read_text().startswith("docyard_ann_")
+    assert main(arguments) == 3
+    assert capsys.readouterr().err.startswith("error: ../ann.token exists already")
+
+
 def test_recipient_of_a_new_token_depends_on_its_scopes(repo: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 0
     assert "Give it to this person alone" in capsys.readouterr().err
