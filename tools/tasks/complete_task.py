@@ -30,7 +30,7 @@ class CompleteTaskArguments(WriteFields):
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "single": "Call with {file, slug, note?}; slug is a task such as tasks[0], counted from 0",
+        "single": "Call with {file, slug, note?}; slug is a task: SECTION[N], counted from 0",
         "batch": "Call with {operations: [{file, slug, note?}, ...]}",
     }
 

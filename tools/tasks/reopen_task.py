@@ -26,7 +26,7 @@ class ReopenTaskArguments(WriteFields):
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "single": "Call with {file, slug}; slug is a task such as tasks[0], counted from 0",
+        "single": "Call with {file, slug}; slug is a task: SECTION[N], counted from 0",
         "batch": "Call with {operations: [{file, slug}, ...]}",
     }
 
