@@ -239,7 +239,8 @@ class ToolDispatcher:
                     raise
                 if served_index is not None:
                     answer = _complete_answer(served_index.workspace, hints, answer)
-            if answer.is_error and served_index is not None and self.offers("view_proposal"):
+            is_failed = answer.is_error or "batch_results" in answer.data
+            if is_failed and served_index is not None and self.offers("view_proposal"):
                 answer = _add_proposals(answer, tool, fields, served_index.workspace)
             if budget is not None:
                 answer = shorten_answer(answer, budget)

@@ -8,12 +8,13 @@ A document that only open proposals have is not found on the branch; the error n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.arguments import resolve_target
+from tools.arguments import OPERATIONS, resolve_target
 from tools.tool import NextStep
 from workspace.errors import WorkspaceError
 from workspace.history.moved_addresses import Location, find_moved_location
@@ -21,6 +22,7 @@ from workspace.history.moved_addresses import Location, find_moved_location
 if TYPE_CHECKING:
     from tools.tool import Answer, Context, Tool
     from workspace.history.moved_addresses import Moves
+    from workspace.proposals.proposal import Proposal
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -91,30 +93,72 @@ def add_proposals_of_document(
 ) -> Answer:
     """Return the error for a missing document with the open proposals that have it, if there are any.
 
-    The answer of a call that names a ref or a proposal is unchanged, as is that of a batch.
+    In a batch, the entries of operations that failed are such errors too. The answer of a call that names a
+    ref or a proposal is unchanged.
     """
     field = "proposal" if tool.writes else "ref"
-    if (
-        answer.data.get("code") not in _MISSING_DOCUMENT_CODES
-        or "moved_to" in answer.data
-        or field not in tool.arguments.model_fields
-        or any(arguments.get(name) is not None for name in ("ref", "proposal", "new_proposal"))
-    ):
+    if field not in tool.arguments.model_fields or _names_version(arguments):
         return answer
-    addresses = (arguments.get(name) for name in ("file", "path", "chunk_id"))
+    search = partial(_search_proposals, _ProposedDocuments(workspace), field)
+    if (entries := answer.data.get("batch_results")) is None:
+        found = search(answer.data, arguments)
+        example = {} if found is None else {"example": {**arguments, field: found["proposals"][0]}}
+        return answer if found is None else replace(answer, data={**answer.data, **found, **example})
+    operations = arguments.get(OPERATIONS)
+    if not isinstance(operations, list):
+        return answer
+    new_entries = [
+        {**entry, **(search(entry, operation) or {})} if isinstance(operation, Mapping) else entry
+        for entry, operation in zip(entries, operations, strict=False)
+    ]
+    return replace(answer, data={**answer.data, "batch_results": new_entries})
+
+
+def find_proposals_of_document(workspace: Workspace, path: str) -> list[str]:
+    """Return the ids of the open proposals that have a document, the newest first."""
+    return _ProposedDocuments(workspace).find_proposals(path)
+
+
+class _ProposedDocuments:
+    """The documents of the newest open proposals, which are listed at the first search."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @cached_property
+    def _proposals(self) -> Sequence[Proposal]:
+        proposals = self._workspace.proposal_actions().list_all()
+        return [proposal for proposal in proposals if proposal.is_open and proposal.tip is not None][
+            :_MAX_SEARCHED_PROPOSALS
+        ]
+
+    def find_proposals(self, path: str) -> list[str]:
+        """Return the ids of the proposals that have a document."""
+        if not path:
+            return []
+        snapshots = ((proposal.id, self._workspace.snapshot(proposal.tip)) for proposal in self._proposals)
+        return [id for id, snapshot in snapshots if snapshot.entry(path) is not None]
+
+
+def _names_version(arguments: Mapping[str, object]) -> bool:
+    return any(arguments.get(name) is not None for name in ("ref", "proposal", "new_proposal"))
+
+
+def _search_proposals(
+    documents: _ProposedDocuments, field: str, error: Mapping[str, Any], arguments: Mapping[str, object]
+) -> dict[str, Any] | None:
+    """Return the fields of an error for a document that only proposals have; None for any other error."""
+    if error.get("code") not in _MISSING_DOCUMENT_CODES or "moved_to" in error or _names_version(arguments):
+        return None
+    addresses = (arguments.get(name) for name in ("file", "path", "chunk_id", "file_path"))
     address = next((value for value in addresses if isinstance(value, str)), "")
-    path = address.partition("#")[0].strip("/")
-    proposals = [
-        proposal
-        for proposal in workspace.proposal_actions().list_all()
-        if path and proposal.is_open and proposal.tip is not None
-    ][:_MAX_SEARCHED_PROPOSALS]
-    ids = [proposal.id for proposal in proposals if workspace.snapshot(proposal.tip).entry(path) is not None]
+    ids = documents.find_proposals(address.partition("#")[0].strip("/"))
     if not ids:
-        return answer
-    fix = f"The document is in the proposal {ids[0]}: send the call with '{field}': '{ids[0]}'."
-    example = {**arguments, field: ids[0]}
-    return replace(answer, data={**answer.data, "fix": fix, "proposals": ids, "example": example})
+        return None
+    return {
+        "fix": f"The document is in the proposal {ids[0]}: send the call with '{field}': '{ids[0]}'.",
+        "proposals": ids,
+    }
 
 
 def _correct_fields(

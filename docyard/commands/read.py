@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 if TYPE_CHECKING:
-    from workspace.snapshot.snapshot import Snapshot
+    from workspace.snapshot.snapshot import DocumentNotFound, Snapshot
     from workspace.texts.text_file import TextFile
     from workspace.workspace import Workspace
 
@@ -63,7 +64,40 @@ def command(
     """
     if raw and (as_json or form):
         raise click.UsageError("--raw excludes --json, --summary and --sections: omit them")
+    from workspace.snapshot.snapshot import DocumentNotFound
+
     workspace = open_workspace(repo, branch)
+    try:
+        return _read(workspace, address, ref, form, repo, raw=raw, as_json=as_json)
+    except DocumentNotFound as error:
+        if ref is None:
+            _add_proposal(error, workspace, address)
+        raise
+
+
+def _add_proposal(error: DocumentNotFound, workspace: Workspace, address: str) -> None:
+    """Name the open proposal that has a missing document in the error's fix, if there is one."""
+    from tools.redirects import find_proposals_of_document
+
+    ids = find_proposals_of_document(workspace, address.partition("#")[0].strip("/"))
+    if ids:
+        error.fix = (
+            f"The document is in the proposal {ids[0]}: "
+            f"`docyard read {shlex.quote(address)} --ref {ids[0]}` reads it."
+        )
+        error.suggestion_source = None
+
+
+def _read(
+    workspace: Workspace,
+    address: str,
+    ref: str | None,
+    form: str | None,
+    repo: Path | None,
+    *,
+    raw: bool,
+    as_json: bool,
+) -> int:
     snapshot = workspace.at(ref)
     address = locate_address(workspace, snapshot, address, find_folder(repo))
     if as_json or form:

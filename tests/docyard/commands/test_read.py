@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -266,3 +267,22 @@ def test_attribute_lists_are_omitted() -> None:
     text = b"# T { #t }\n\n## A {: #a .wide }\n\nOne.\n\n## B\n{: #b }\n\nTwo { #c }.\n"
     document = Document.parse(text, "a.md")
     assert console.strip_anchors(document, 0, len(text)) == "# T\n\n## A\n\nOne.\n\n## B\n\nTwo { #c }.\n"
+
+
+def test_document_of_a_proposal_is_found_by_the_error(repo: Path, git: Git, capfdbinary: Capture) -> None:
+    assert main(["proposals", "create", "New page", "-C", str(repo), "--json"]) == 0
+    proposal = json.loads(capfdbinary.readouterr().out)
+    git("switch", "--quiet", proposal["branch"])
+    (repo / "new.md").write_text("# New\n\n## Part\n\nWords.\n")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "New")
+    git("switch", "--quiet", "main")
+    assert main(["read", "new.md#part", "-C", str(repo)]) == 3
+    command = f"docyard read -C {repo} 'new.md#part' --ref {proposal['proposal']}"
+    assert f"The document is in the proposal {proposal['proposal']}: `{command}` reads it." in (
+        capfdbinary.readouterr().err.decode()
+    )
+    assert main(shlex.split(command)[1:]) == 0
+    assert capfdbinary.readouterr().out.startswith(b"## Part")
+    assert main(["read", "new.md", "--ref", "main", "-C", str(repo)]) == 3
+    assert b"is in the proposal" not in capfdbinary.readouterr().err

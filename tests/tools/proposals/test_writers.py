@@ -227,6 +227,19 @@ def test_error_for_a_document_of_a_proposal_names_the_proposal(call_tool: CallTo
         assert answer.data["proposals"] == [proposal], tool
         assert f"'{field}': '{proposal}'" in answer.data["fix"]
         assert answer.data["example"] == {**fields, field: proposal}
+    missing = {"operation": "add_section", "file": "specs/new.md", "title": "More"}
+    present = {"operation": "add_section", "file": "specs/limits.md", "title": "More"}
+    for operations in ([missing], [missing, present]):
+        answer = call_tool("edit_document", operations=operations, dry_run=True)
+        entry = answer.data["batch_results"][0]
+        assert entry["proposals"] == [proposal]
+        assert f"'proposal': '{proposal}'" in entry["fix"]
+        assert all("proposals" not in other for other in answer.data["batch_results"][1:])
+    reads = [{"file": "specs/new.md"}, {"file": "specs/new.md", "ref": "main"}, {"file": "specs/limits.md"}]
+    entries = call_tool("view_document", operations=reads).data["batch_results"]
+    assert [entry.get("proposals") for entry in entries] == [[proposal], None, None]
+    assert not call_tool("view_document", **{**reads[0], "ref": entries[0]["proposals"][0]}).is_error
+    assert call_tool("smart_read", file_path="specs/new.md").data["proposals"] == [proposal]
     example = call_tool("view_document", file="specs/new.md").data["example"]
     assert not call_tool("view_document", **example).is_error
     assert "proposals" not in call_tool("view_document", file="specs/none.md").data
