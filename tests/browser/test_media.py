@@ -69,6 +69,38 @@ def test_theme_follows_the_system_until_it_is_chosen(
     assert page.evaluate(IS_DARK_SCRIPT) is (scheme == "light")
 
 
+MAX_BAR_HEIGHT = 110  # pixels: two rows
+
+
+def test_bar_without_a_person_has_two_rows_at_most(sample_site: SampleSite, sign_in: SignIn) -> None:
+    page = sign_in(sample_site.server, sample_site.server.token)
+    problems = []
+    for width in (390, 740, 820, 960, 1280):
+        page.set_viewport_size({"width": width, "height": 844})
+        for path in ("/proposals", "/search?q=window"):
+            page.goto(path)
+            assert page.locator(".bar").get_by_role("link", name="Sign in").is_visible(), width
+            excess_px = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            height = page.locator(".bar").evaluate("bar => bar.offsetHeight")
+            if excess_px > 0 or height > MAX_BAR_HEIGHT:
+                problems.append((width, path, excess_px, height))
+    assert problems == []
+
+
+def test_hints_of_keys_are_hidden_on_touch_screens(sample_site: SampleSite, sign_in: SignIn) -> None:
+    proposal_url = build_page_paths(sample_site)["proposal"]
+    hints = ["kbd[aria-hidden]", "[data-keys-switch]"]
+    page = sign_in(sample_site.server, sample_site.ana_token)
+    page.goto(proposal_url)
+    assert all(is_visible(page, hint) for hint in hints)
+    page = sign_in(sample_site.server, sample_site.ana_token, has_touch=True, is_mobile=True)
+    page.goto(proposal_url)
+    assert not any(is_visible(page, hint) for hint in hints)
+    page.wait_for_load_state()
+    page.keyboard.press("?")  # a keyboard may be connected
+    assert page.get_by_role("dialog").get_by_text("Request changes").is_visible()
+
+
 NAME = "donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft"
 LONG = NAME * 3
 README = f"""# {LONG}

@@ -166,7 +166,7 @@ def test_session_without_a_person_has_no_needs_and_a_link_to_sign_in(tmp_path: P
     html = pages.get("/proposals?needs=me")
     assert "Waits for your review" not in html
     assert "your session is not signed in as a person" in extract_text(html)
-    assert "Not signed in as a person. <a" in html
+    assert "Not signed in as a person.</span> <a" in html
     assert 'href="/login?after=%2Fproposals%3Fneeds%3Dme"' in html
     assert 'href="/login?after=%2F"' in pages.get("/").partition("<main")[2]
     pages.sender_name = "bea"
