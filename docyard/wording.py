@@ -10,6 +10,7 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from workspace.history.commits import CommitInfo
     from workspace.proposals.events import Author
 
 SHORT_ID_LENGTH = 8  # characters; Git reports an error if a prefix is ambiguous
@@ -26,10 +27,33 @@ def shorten_id(commit: str) -> str:
     return commit[:SHORT_ID_LENGTH]
 
 
+_DOCYARD_CLIENTS = ("page", "command line", "docyard")  # the person used a page or a command
+_UNNAMED_CLIENTS = ("mcp", "unknown")  # the name that the MCP SDK sends by default says nothing
+
+
+def name_author(name: str, email: str, client: str | None) -> str:
+    """Return the name of a person; for a client its name, with the person for whom it works if known.
+
+    Examples are `Ada` and `claude-code for Ada`.
+    """
+    from workspace.branch import FALLBACK_AUTHOR  # imported late for the start of commands
+
+    person = name or email
+    if not client or client in _DOCYARD_CLIENTS:
+        return person or "unknown author"
+    agent = "an agent" if client in _UNNAMED_CLIENTS else client
+    return f"{agent} for {person}" if person and (name, email) != FALLBACK_AUTHOR else agent
+
+
 def format_author(author: Author) -> str:
-    """Return an author's name, with the client that wrote in the author's name, if any."""
-    name = author.name or author.email or "unknown author"
-    return f"{name} via {author.label}" if author.known_by.value == "client" and author.label else name
+    """Return the name of the author of an event."""
+    is_client = author.known_by.value == "client"
+    return name_author(author.name, author.email, author.label if is_client else None)
+
+
+def format_commit_author(info: CommitInfo) -> str:
+    """Return the name of the author of a commit."""
+    return name_author(info.author_name, info.author_email, info.client)
 
 
 def format_moment(time: datetime) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.environment import is_terminal
 from docyard.terminal import console, styles
-from docyard.wording import SHORT_ID_LENGTH, shorten_id
+from docyard.wording import SHORT_ID_LENGTH, format_commit_author, shorten_id
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,8 +106,7 @@ def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
 
 
 def _format_author(info: CommitInfo) -> str:
-    client = f" via {info.client}" if info.client else ""
-    return f"{info.author_name}{client}" + (f", proposal {info.proposal}" if info.proposal else "")
+    return format_commit_author(info) + (f", proposal {info.proposal}" if info.proposal else "")
 
 
 def _print_diff(screen: Console, diff: str) -> None:

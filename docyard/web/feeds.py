@@ -22,7 +22,7 @@ from docyard import __version__
 from docyard.proposals.activity import build_permanent_id, list_recent_activities
 from docyard.web.endpoints import build_request_endpoint
 from docyard.web.urls import CHANGES_FEED, PROPOSALS_FEED
-from docyard.wording import shorten, shorten_id
+from docyard.wording import format_commit_author, shorten, shorten_id
 from workspace.git.ancestry import walk_first_parents
 from workspace.git.repository import DamagedRepository
 from workspace.history.commits import describe_commit
@@ -134,7 +134,7 @@ def _build_commit_entry(request: PageRequest, commit: Commit) -> FeedEntry:
         f"urn:uuid:{build_permanent_id(commit.id)}",
         title,
         info.time,
-        info.author_name,
+        format_commit_author(info),
         request.urls.commit(commit.id),
         text.strip(),
     )

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from docyard.wording import format_address, format_age
+from docyard.wording import format_address, format_age, format_commit_author
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -67,6 +67,7 @@ def _build_environment() -> Environment:
         "short": lambda commit: commit[:8],
         "counted": format_count,
         "address": format_address,
+        "author": format_commit_author,
     }
     return environment
 

@@ -27,7 +27,15 @@ from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token, list_unknown_tokens
 from docyard.terminal import styles
 from docyard.terminal.suggested_commands import complete_commands
-from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
+from docyard.wording import (
+    format_author,
+    format_commit_author,
+    format_count,
+    format_moment,
+    format_state,
+    join_words,
+    shorten_id,
+)
 from tools.proposals.descriptions import format_time
 from tools.proposals.review_state import describe_blocker
 from workspace.proposals.proposal import ProposalState
@@ -150,11 +158,10 @@ def _print_commits(printer: PagePrinter, view: ProposalView) -> None:
     )
     printer.print_heading(f"Commits: {len(view.commits):,}{behind_text}")
     for info, _ in view.commits[:_MAX_LIST_ITEMS]:
-        client = f" via {info.client}" if info.client else ""
         printer.print_line(
             StyledText(shorten_id(info.commit), styles.ID),
             f"  {info.subject} ",
-            StyledText(f"({info.author_name}{client}, {format_moment(info.time)})", styles.MUTED),
+            StyledText(f"({format_commit_author(info)}, {format_moment(info.time)})", styles.MUTED),
             indent=2,
             hang=_INDENT,
         )

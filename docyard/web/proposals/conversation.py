@@ -13,7 +13,7 @@ from docyard.proposals.view import VOID_REASONS
 from docyard.web.diff.diff import build_rows, format_element_id
 from docyard.web.templates import mark_trusted
 from docyard.web.urls import add_query
-from docyard.wording import format_author, format_count, shorten_id
+from docyard.wording import format_author, format_commit_author, format_count, shorten_id
 from workspace.proposals.actions.refresh import read_decisions
 from workspace.proposals.actions.suggestions import find_applied_commit
 from workspace.proposals.approvals import find_void_reason
@@ -245,9 +245,8 @@ def _group_commits(infos: Sequence[CommitInfo]) -> Iterator[_CommitGroup]:
 
 def _build_commit_entry(commits: tuple[CommitInfo, ...]) -> ConversationEntry:
     last = commits[-1]
-    client = f" via {last.client}" if last.client and last.client != "page" else ""
     sentence = f"added {'a commit' if len(commits) == 1 else format_count(len(commits), 'commit')}:"
-    return ConversationEntry("", last.author_name + client, last.time, sentence, commits=commits)
+    return ConversationEntry("", format_commit_author(last), last.time, sentence, commits=commits)
 
 
 def _list_open_threads(

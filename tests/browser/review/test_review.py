@@ -37,7 +37,7 @@ def test_review_from_search_to_merge_succeeds(
     # Open the proposal that changes it.
     ana_page.get_by_role("navigation", name="Main").get_by_role("link", name="Proposals").click()
     ana_page.get_by_role("link", name="Say how retries back off").click()
-    expect(ana_page.get_by_text("via writing-agent").first).to_be_visible()
+    expect(ana_page.get_by_text("writing-agent for").first).to_be_visible()
     proposal_url = ana_page.url
     ana_page.get_by_role("link", name="See the changes").click()
     backoff = ana_page.locator("[data-entry]").filter(has=ana_page.get_by_role("heading", name="Backoff"))

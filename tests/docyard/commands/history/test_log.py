@@ -307,7 +307,7 @@ EXPECTED_PAGE = """\
 {2}  2026-01-03 07:30  Ann Author
           Rename the section after a common question
           renamed from guide.md#retries
-{1}  2026-01-02 07:30  Bob Builder via claude-code
+{1}  2026-01-02 07:30  claude-code for Bob Builder
           Describe the backoff
 Only the last 4 commits are shown; --limit 0 shows all.
 """

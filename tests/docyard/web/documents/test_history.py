@@ -92,7 +92,7 @@ def test_commit_page_shows_message_and_trailers(pages: DocumentPages) -> None:
     for expected_text in (
         "<h1>Allow &lt;more&gt;</h1>",
         "They asked.",
-        "via a-client",
+        "a-client for ",
         "<code>edit_document</code>",
         "Signed off by",
         "Bo &lt;bo@example.org&gt;",

@@ -128,7 +128,7 @@ def test_entry_shows_reviews_people_conflicts_and_comments(tmp_path: Path) -> No
     pages = create_pages(tmp_path, RULE.replace("= 1", "= 2"))
     proposal = submit_reviewed_proposal(pages)
     text = extract_text(pages.get("/proposals"))
-    assert "Waiting for review Ada via an agent , opened just now" in text
+    assert "Waiting for review an agent for Ada , opened just now" in text
     assert f"{proposal.id} approved by Bea waits for Cid and @docs-team mentions Dan" in text
     assert "1 of 2 approvals 1 document 1 open comment" in text
     assert "Conflicts with" not in text
