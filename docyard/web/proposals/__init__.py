@@ -2,6 +2,7 @@
 
 actions.py           the actions of a proposal's forms, and the page of a refused action
 attention_checks.py  the proposals that need the caller, read for a short time or in the background
+authorship.py        the right of the caller to approve, which the author of a change does not have
 changes.py           the changes of a proposal, with the comments on each section
 conflicts.py         the conflicts of a proposal with its target, and the form that resolves them
 conversation.py      the comments, reviews and other events of a proposal

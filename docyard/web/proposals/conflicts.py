@@ -16,6 +16,7 @@ from docyard.proposals.conflicts import ConflictSet, find_conflicts, format_vers
 from docyard.terminal.exits import CommandError
 from docyard.web.diff.diff import DiffRows, build_rows
 from docyard.web.errors import get_status
+from docyard.web.proposals.authorship import would_lose_approval
 from docyard.web.proposals.view import build_common_variables
 from docyard.wording import format_author
 from workspace.errors import WorkspaceError
@@ -200,6 +201,10 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
     commit, target = request.fields.get("commit", ""), request.fields.get("target", "")
     if not _COMMIT_ID.fullmatch(commit) or not _COMMIT_ID.fullmatch(target):
         return _render_page(request, proposal, _find_conflicts(request, proposal), form_choices, status=409)
+    if would_lose_approval(request, proposal) and request.fields.get("as_author") != "yes":
+        return _render_page(
+            request, proposal, _find_conflicts(request, proposal, target), form_choices, is_asked=True
+        )
 
     def resolve(conflicts: Sequence[FileConflict]) -> Resolutions:
         return build_resolutions(conflicts, form_choices)
@@ -262,6 +267,7 @@ def _render_page(
     has_branch_moved: bool = False,
     unresolved_count: int = 0,
     error: WorkspaceError | None = None,
+    is_asked: bool = False,
     status: int | None = None,
 ) -> Response:
     views = [
@@ -276,7 +282,11 @@ def _render_page(
     ]
     if status is None:
         status = (
-            get_status(error) if error is not None else 409 if has_branch_moved or unresolved_count else 200
+            get_status(error)
+            if error is not None
+            else 409
+            if has_branch_moved or unresolved_count or is_asked
+            else 200
         )
     return request.page(
         "conflicts.html",
@@ -290,6 +300,8 @@ def _render_page(
         unresolved_count=unresolved_count,
         error=error,
         unused_texts=unused_texts,
+        is_asked=is_asked,
+        ends_approval=would_lose_approval(request, proposal),
         last_refresh=_find_last_refresh(request, proposal) if has_branch_moved else None,
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.view import VOID_REASONS
 from docyard.web.diff.diff import build_rows, format_element_id
+from docyard.web.proposals.authorship import would_lose_approval
 from docyard.web.templates import mark_trusted
 from docyard.web.urls import add_query
 from docyard.wording import format_author, format_commit_author, format_count, shorten_id
@@ -80,11 +81,15 @@ LOCATION_NOTES = {
 
 
 class SuggestionView(NamedTuple):
-    """The changes that a suggestion makes to the quoted words; `commit` applied it, or is empty."""
+    """The changes that a suggestion makes to the quoted words; `commit` applied it, or is empty.
+
+    `ends_approval` is True if the caller may approve the proposal now, and not after applying the suggestion.
+    """
 
     rows: DiffRows
     commit: str
     can_apply: bool
+    ends_approval: bool
 
 
 class CommentView(NamedTuple):
@@ -374,7 +379,9 @@ def _add_suggestion(
     can_apply = is_quoted and commit is None and request.may_write
     return view._replace(
         text=render_discussion_text(request, suggestion.other_text, target.path),
-        suggestion=SuggestionView(rows, commit or "", can_apply),
+        suggestion=SuggestionView(
+            rows, commit or "", can_apply, can_apply and would_lose_approval(request, proposal)
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.list import build_entries
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff.diff import build_diff
+from docyard.web.proposals.authorship import is_author
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
 from docyard.web.proposals.read_marks import mark_as_read
 from docyard.wording import format_author
@@ -137,9 +138,7 @@ def build_common_variables(request: PageRequest, proposal: Proposal) -> Mapping[
         "create_idempotency_key": create_idempotency_key,
         "text_digest": digest_text(proposal),
         "pull_request": find_pull_request_url(request.workspace.proposal_actions().list_events(proposal)),
-        "is_own": request.caller.person is not None
-        and proposal.is_open
-        and request.workspace.proposal_reviews().is_author(proposal, request.actor.event_author),
+        "is_own": is_author(request, proposal),
         "may_decide": request.may_write and proposal.is_open,
         "may_review": may_review(request.caller),
     }

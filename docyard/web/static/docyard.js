@@ -153,7 +153,8 @@ document.addEventListener("keydown", (event) => {
   const target = event.target;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && target.tagName === "TEXTAREA" && target.form) {
     event.preventDefault();
-    target.form.requestSubmit(findFirst("button.main", target.form) ?? undefined);
+    const button = findFirst("button.main", target.form), question = button?.closest("details:not([open])");
+    if (question) { question.open = true; focusForm(question, "button"); } else target.form.requestSubmit(button ?? undefined);
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;

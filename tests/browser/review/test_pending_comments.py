@@ -176,7 +176,9 @@ def test_suggestion_is_sent_and_applied_with_the_keyboard(
     press_keys(page, "Enter")
     expect(page).to_have_url(re.compile(rf"{url}#said-[0-9a-f]+$"))
     assert find_problems(page, axe_script) == []
-    focus_by_tab(page, page.get_by_role("button", name="Apply the suggestion"))
+    focus_by_tab(page, page.locator("summary", has_text="Apply the suggestion"))
+    press_keys(page, "Enter")
+    focus_by_tab(page, page.get_by_role("button", name="Apply it as my commit"))
     press_keys(page, "Enter")
     expect(page.get_by_text("Resolved by Ben Ode")).to_be_visible()
     branch = f"refs/heads/proposals/{sample_site.proposal_ids['retries']}-say-how-retries-back-off"

@@ -121,7 +121,8 @@ def test_suggestion_for_rendered_text_changes_its_source(
     section.get_by_role("button", name="Comment", exact=True).click()
     suggestion = page.locator(".suggestion")
     expect(suggestion.locator("del")).to_have_text(re.compile("busy"))
-    suggestion.get_by_role("button", name="Apply the suggestion").click()
+    suggestion.locator("summary", has_text="Apply the suggestion").click()
+    suggestion.get_by_role("button", name="Apply it as my commit").click()
     expect(page.get_by_text("Resolved by Ana Li")).to_be_visible()
     branch = sample_site.server.repo.git(
         "for-each-ref", "--format=%(refname)", f"refs/heads/proposals/{proposal_id}*"

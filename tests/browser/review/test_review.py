@@ -72,7 +72,8 @@ def test_review_from_search_to_merge_succeeds(
     ana_page.get_by_role("link", name="Resolve 1 conflict").click()
     ana_page.get_by_role("radio", name="Your own text").check()
     ana_page.get_by_role("textbox", name="Your own text").fill(OWN_TEXT)
-    ana_page.get_by_role("button", name="Resolve 1 conflict").click()
+    ana_page.locator("summary", has_text="Resolve 1 conflict").click()
+    ana_page.get_by_role("button", name="Resolve, and become an author").click()
     expect(ana_page).to_have_url(conflicted_url)
     # The author of a resolution cannot approve it, so a second reviewer approves; then Ana merges.
     expect(ana_page.get_by_role("link", name="Resolve 1 conflict")).to_have_count(0)

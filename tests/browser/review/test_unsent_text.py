@@ -95,6 +95,17 @@ def test_own_text_of_a_conflict_is_chosen_and_survives_a_reload(
     ana_page.reload()
     expect(area).to_have_value(text)
     expect(own).to_be_checked()
+    # Ana could approve the proposal, and not as its author: no key resolves it before she reads this.
+    resolve = ana_page.get_by_role("button", name="Resolve, and become an author")
+    expect(resolve).to_be_hidden()
+    own.press("Enter")
+    expect(resolve).to_be_visible()
+    expect(own).to_be_checked()
+    resolve.press("Escape")
+    expect(resolve).to_be_hidden()
+    area.press("Control+Enter")
+    expect(resolve).to_be_focused()
+    expect(ana_page.get_by_text("You become an author of this proposal.").last).to_be_visible()
 
 
 def test_edited_text_survives_a_reload(sample_site: SampleSite, ana_page: Page) -> None:

@@ -53,8 +53,10 @@ def read_conflict_form(pages: ProposalPages, proposal: Proposal) -> tuple[Form, 
     return dict(_HIDDEN_FIELD.findall(form_html)), _CONFLICT_ID.findall(form_html)
 
 
-def send_resolution(pages: ProposalPages, proposal: Proposal, fields: Form) -> tuple[int, str]:
-    form_fields = dict(fields)
+def send_resolution(
+    pages: ProposalPages, proposal: Proposal, fields: Form, *, as_author: str = "yes"
+) -> tuple[int, str]:
+    form_fields = {**fields, "as_author": as_author}
     response = pages.post(proposal, "resolve", key=form_fields.pop("key"), **form_fields)
     return response.status_code, response.text
 
@@ -80,6 +82,27 @@ def test_own_text_is_not_discarded_without_a_question(pages: ProposalPages) -> N
     status, _ = send_resolution(pages, proposal, fields | dict(discarded) | choice)
     assert status == 303
     assert "Run theirs." in pages.setup.show("guide.md", proposal.content.branch)
+
+
+def test_person_is_asked_before_becoming_an_author(pages: ProposalPages) -> None:
+    proposal = create_conflict(pages)
+    question = "You become an author of this proposal"
+    html = pages.get_proposal_page(proposal, "conflicts")
+    assert '<details class="say resolve">' in html
+    assert question in extract_text(html)
+    fields, [id] = read_conflict_form(pages, proposal)
+    tip = pages.reload(proposal).tip
+    choice = {f"choice-{id}": "content", f"content-{id}": "Run both."}
+    status, html = send_resolution(pages, proposal, fields | choice, as_author="")  # the key Enter sends this
+    assert status == 409
+    assert pages.reload(proposal).tip == tip
+    assert '<details class="say resolve" open>' in html
+    assert re.search(r'value="content"\s+checked', html)
+    assert "Run both.</textarea>" in html
+    assert send_resolution(pages, proposal, fields | {f"choice-{id}": "ours"})[0] == 303
+    commit_file_to_branch(pages, "main", GUIDE.replace("Run it.", "Run theirs, again."))
+    assert "Resolve 1 conflict" in extract_text(html := pages.get_proposal_page(proposal, "conflicts"))
+    assert question not in extract_text(html)
 
 
 @pytest.mark.parametrize(

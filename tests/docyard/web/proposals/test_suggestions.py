@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from docyard.caller import REVIEW_SCOPE, SCOPES
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from workspace.proposals.proposal import Proposal
 
@@ -42,6 +44,28 @@ def test_suggestion_is_shown_and_applied_once(open_pages: ProposalPages) -> None
     assert "Applied as" in extract_text(html)
     assert "Resolved by Bea" in extract_text(html)
     assert "apply-suggestion" not in html
+
+
+def test_person_is_asked_before_becoming_an_author(open_pages: ProposalPages) -> None:
+    proposal = open_pages.setup.submit_proposal()
+    comment = suggest(open_pages, proposal, "Less.")
+    question = "You become an author of this proposal"
+    for part in ("", "changes"):
+        html = open_pages.get_proposal_page(proposal, part)
+        assert re.search(r"<details[^>]*><summary[^>]*>Apply the suggestion</summary>\s*<form", html)
+        assert question in extract_text(html)
+    # An author, a person without the scope of reviews, and a session without a person approve nothing anyway.
+    open_pages.scopes = frozenset(SCOPES) - {REVIEW_SCOPE}
+    assert question not in extract_text(open_pages.get_proposal_page(proposal))
+    open_pages.scopes, open_pages.sender_name = frozenset(SCOPES), None
+    assert question not in extract_text(open_pages.get_proposal_page(proposal))
+    open_pages.sender_name = "bea"
+    open_pages.send_form(proposal, "apply-suggestion", comment=comment)
+    suggest_again = {**TARGET, "quote": "Less.", "text": "```suggestion\nLeast.\n```"}
+    open_pages.send_form(proposal, "comment", **suggest_again)
+    html = open_pages.get_proposal_page(proposal)
+    assert "<button>Apply the suggestion</button>" in html
+    assert question not in extract_text(html)
 
 
 LINKED_TEXT = "Busy, see [Retries](notes.md). Wait."
