@@ -14,7 +14,7 @@ from docyard.web.diff.diff import build_rows, format_element_id
 from docyard.web.proposals.authorship import would_lose_approval
 from docyard.web.templates import mark_trusted
 from docyard.web.urls import add_query
-from docyard.wording import format_author, format_commit_author, format_count, shorten_id
+from docyard.wording import format_author, format_commit_author, format_count, shorten, shorten_id
 from workspace.proposals.actions.refresh import read_decisions
 from workspace.proposals.actions.suggestions import find_applied_commit
 from workspace.proposals.approvals import find_void_reason
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workspace.proposals.approvals import VoidReason
     from workspace.proposals.comments import LocatedThread
     from workspace.proposals.events import CommentTarget, Event
-    from workspace.proposals.proposal import Comment, Proposal
+    from workspace.proposals.proposal import Comment, Proposal, Thread
     from workspace.proposals.review.changes import CommitChanges, ProposedCommit
 
 
@@ -61,6 +61,8 @@ def render_discussion_text(request: PageRequest, text: str, path: str = "") -> M
     )
     return mark_trusted(request.add_code_colours(html).html)
 
+
+_MAX_EXCERPT_CHARACTERS = 80
 
 ENTRIES_PER_PAGE = 30
 """The number of entries on one page, limited because each comment may read two versions of a document."""
@@ -140,9 +142,14 @@ class ConversationEntry(NamedTuple):
 
 
 class OpenThread(NamedTuple):
-    """A thread that is not resolved: its author, the address of its target, and the URL of its comment."""
+    """A thread that is not resolved: the author, beginning and URL of its last comment, and its address.
+
+    `awaited` names the person or client whose answer it waits for: "you" for the caller.
+    """
 
     author: str
+    awaited: str
+    excerpt: str
     address: str
     url: str
 
@@ -151,7 +158,7 @@ class Conversation(NamedTuple):
     """One page of a conversation that has `total` entries.
 
     `first_index` and `previous_index` are the indexes of the first entries of this and the previous page.
-    `open_threads` are those of all pages.
+    `open_threads` are those of all pages; those that wait for the caller are first.
     """
 
     entries: tuple[ConversationEntry, ...]
@@ -216,7 +223,12 @@ def build_conversation(
         len(items),
         first_index,
         max(0, first_index - ENTRIES_PER_PAGE),
-        tuple(_list_open_threads(request, proposal, items, last_page_start)),
+        tuple(
+            sorted(
+                _list_open_threads(request, proposal, items, last_page_start),
+                key=lambda thread: thread.awaited != "you",
+            )
+        ),
     )
 
 
@@ -259,14 +271,41 @@ def _list_open_threads(
 ) -> Iterator[OpenThread]:
     indexes = {item.id: index for index, item in enumerate(items) if not isinstance(item, _CommitGroup)}
     for thread in proposal.content.threads:
-        comment, target = thread.comment, thread.comment.target
+        target = thread.comment.target
         if thread.resolution is not None:
             continue
-        index = indexes.get(comment.id, last_page_start)
+        index = indexes.get(thread.comment.id, last_page_start)
+        last_comment = (thread.comment, *thread.replies)[-1]
         values = {"from": index if index < last_page_start else None}
         url = add_query(request.urls.proposal(proposal.id), **values)
         address = "" if target is None else target.path + (f"#{target.slug}" if target.slug else "")
-        yield OpenThread(format_author(comment.author), address, f"{url}#said-{comment.id}")
+        yield OpenThread(
+            format_author(last_comment.author),
+            _name_awaited(request, proposal, thread),
+            _excerpt(last_comment.text),
+            address,
+            f"{url}#said-{last_comment.id}",
+        )
+
+
+def _name_awaited(request: PageRequest, proposal: Proposal, thread: Thread) -> str:
+    """Return the name of the one who answers next: the author of the proposal, or a reviewer."""
+    authors = [comment.author for comment in (thread.comment, *thread.replies)]
+    awaited = proposal.content.author
+    if authors[-1].is_same(awaited):
+        others = [author for author in authors if not author.is_same(awaited)]
+        if not others:
+            return "a reviewer"
+        awaited = others[-1]
+    is_caller = request.caller.person is not None and awaited.is_same(request.actor.event_author)
+    return "you" if is_caller else format_author(awaited)
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a comment on one line; a suggestion is not in it."""
+    suggestion = read_suggestion(text)
+    words = " ".join((text if suggestion is None else suggestion.other_text).split())
+    return shorten(words, _MAX_EXCERPT_CHARACTERS) or "a suggestion"
 
 
 def build_thread_views(

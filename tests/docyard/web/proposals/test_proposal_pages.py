@@ -114,7 +114,7 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     proposal = pages.setup.submit_proposal()
     for number in range(10):
         pages.setup.proposal_actions.comment(proposal.id, AGENT_ACTOR, f"Word {number}.")
-    last_page_text = extract_text(pages.get_proposal_page(proposal))
+    last_page_text = extract_text(pages.get_proposal_page(proposal).partition('class="pages"')[2])
     assert "4 earlier entries" in last_page_text
     assert "Word 9." in last_page_text
     assert "Word 1." not in last_page_text
@@ -157,7 +157,9 @@ def test_commits_are_entries_of_the_conversation(tmp_path: Path) -> None:
     assert f'href="/commit/{proposal.tip}"' in html.partition('id="conversation"')[2]
 
 
-def test_open_threads_are_named_at_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_threads_are_named_above_the_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", 2)
     pages = create_pages(tmp_path)
     setup = pages.setup
@@ -169,7 +171,12 @@ def test_open_threads_are_named_at_the_merge(tmp_path: Path, monkeypatch: pytest
     setup.proposal_actions.comment(proposal.id, setup.person(), "On all, again.")
     html = pages.get_proposal_page(proposal)
     text = extract_text(html)
-    assert "3 comments are open, which do not prevent a merge: Bea on guide.md#use Bea Bea Merge" in text
+    assert "3 comments are open, which do not prevent a merge. Merge" in text
+    waiting = "Bea waits for an agent for Ada :"
+    assert (
+        f"3 open comments {waiting} On the section. on guide.md#use "
+        f"{waiting} On all. {waiting} On all, again."
+    ) in text
     first_url = f"/proposals/{proposal.id}?from=2#said-{on_section.event_ids[0]}"
     assert f'href="{first_url}"' in html
     assert f'id="said-{on_section.event_ids[0]}"' in pages.get(first_url.partition("#")[0])
@@ -178,6 +185,26 @@ def test_open_threads_are_named_at_the_merge(tmp_path: Path, monkeypatch: pytest
     assert "2 comments are open" in extract_text(pages.get_proposal_page(proposal))
     pages.send_form(proposal, "merge", commit=proposal.tip or "")
     assert "comments are open" not in extract_text(pages.get_proposal_page(proposal))
+
+
+def test_open_thread_waits_for_the_one_who_answers_next(tmp_path: Path) -> None:
+    pages = create_pages(tmp_path)
+    actions, bea = pages.setup.proposal_actions, pages.setup.person()
+    proposal = pages.setup.submit_proposal()
+    text = "Is it so?\n\n```suggestion\nLess.\n```"
+    actions.comment(proposal.id, AGENT_ACTOR, "Which port do you mean?")
+    target = {"file": "guide.md", "slug": "use", "quote": "More."}
+    thread = actions.comment(proposal.id, bea, text, **target).event_ids[0]
+    text = extract_text(pages.get_proposal_page(proposal))
+    assert "an agent for Ada waits for a reviewer : Which port do you mean?" in text
+    assert "Bea waits for an agent for Ada : Is it so? on guide.md#use" in text
+    reply = actions.comment(proposal.id, AGENT_ACTOR, "It is.", reply_to=thread).event_ids[0]
+    html = pages.get_proposal_page(proposal)
+    assert "2 open comments an agent for Ada waits for you : It is. on guide.md#use" in extract_text(html)
+    assert f'href="/proposals/{proposal.id}#said-{reply}">It is.</a>' in html
+    pages.sender_name = "cid"
+    assert "an agent for Ada waits for Bea : It is." in extract_text(pages.get_proposal_page(proposal))
+    assert "2 open comments" in extract_text(pages.get("/proposals"))
 
 
 def test_draft_that_may_be_merged_has_a_note_about_its_missing_review(tmp_path: Path) -> None:
