@@ -17,7 +17,12 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.diff.sequences import find_longest_common_subsequence, match_similar, pair_lines
+from workspace.diff.sequences import (
+    find_longest_common_subsequence,
+    match_similar,
+    measure_similarity,
+    pair_lines,
+)
 from workspace.markdown.lines import BLANK, LIST_MARKER
 
 if TYPE_CHECKING:
@@ -214,19 +219,21 @@ def _invert_spans(start: int, end: int, removed_spans: Iterable[Span]) -> Iterat
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(rf"[ \t]*{LIST_MARKER}[ \t]")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
+_DELIMITER_ROW = re.compile(r"[ \t]*\|[ \t|:-]*\n?")  # GFM 0.29 §4.10
 
 
 class TextUnit(NamedTuple):
     """A unit: the characters [start, end) of a text.
 
-    `is_indivisible` is True for a line of code, a row of a table and a blank line, which are not compared
-    word by word.
+    `is_indivisible` is True for a line of code, the delimiter row of a table and a blank line, which are not
+    compared word by word. `is_row` is True for any other row of a table.
     """
 
     start: int
     end: int
     is_indivisible: bool
     is_blank: bool = False
+    is_row: bool = False
 
 
 def split_units(text: str) -> list[TextUnit]:
@@ -251,7 +258,8 @@ def split_units(text: str) -> list[TextUnit]:
             units.append(TextUnit(start, end, True, True))
             is_open = False
         elif line.lstrip(" \t").startswith("|"):
-            units.append(TextUnit(start, end, True))
+            is_delimiter = _DELIMITER_ROW.fullmatch(line) is not None
+            units.append(TextUnit(start, end, is_delimiter, is_row=not is_delimiter))
             is_open = False
         elif _HEADING.match(line):
             units.append(TextUnit(start, end, False))
@@ -272,13 +280,13 @@ def _split_lines(text: str) -> list[str]:
     return [line + "\n" for line in lines] + ([last_line] if last_line else [])
 
 
-_MIN_SIMILARITY = 1 / 4  # the share of the longer paragraph's words that two versions have in common
+_MIN_SIMILARITY = 1 / 4  # the share of the longer text's words that two versions have in common
 
 
 class DiffStep(NamedTuple):
     """A step: the characters [start, end) of the old text became [new_start, new_end) of the new text.
 
-    `word_edits` are the edits within one paragraph, as offsets of both texts. There are none if full lines
+    `word_edits` are the edits within one paragraph or row, as offsets of both texts. There are none if full lines
     were removed and added.
     """
 
@@ -324,10 +332,10 @@ def _diff_range(
     start: int,
     new_start: int,
 ) -> Iterator[DiffStep]:
-    """Yield the steps of a range of different units: only similar paragraphs are matched."""
+    """Yield the steps of a range of different units: only similar paragraphs and rows are matched."""
     matched_indexes = [
         (-1, -1),
-        *_match_paragraphs(old, new, old_units, new_units),
+        *_match_units(old, new, old_units, new_units),
         (len(old_units), len(new_units)),
     ]
     for (old_index, new_index), (next_old, next_new) in pairwise(matched_indexes):
@@ -344,26 +352,64 @@ def _diff_range(
         start, new_start = old_unit.end, new_unit.end
 
 
-def _match_paragraphs(
+def _match_units(
     old: str, new: str, old_units: Sequence[TextUnit], new_units: Sequence[TextUnit]
 ) -> list[tuple[int, int]]:
-    """Return the indexes of paragraphs that are versions of each other, in the order of both texts."""
-    old_indexes = [index for index, unit in enumerate(old_units) if not unit.is_indivisible]
-    new_indexes = [index for index, unit in enumerate(new_units) if not unit.is_indivisible]
-    if len(old_indexes) == len(new_indexes) == 1:
-        return [(old_indexes[0], new_indexes[0])]
-    old_words = [
-        Counter(split_words(old[old_units[index].start : old_units[index].end])) for index in old_indexes
-    ]
-    new_words = [
-        Counter(split_words(new[new_units[index].start : new_units[index].end])) for index in new_indexes
-    ]
-    matches = match_similar(old_words, new_words, _MIN_SIMILARITY)
-    old_by_new = {new_position: old_position for old_position, new_position in sorted(matches.items())}
+    """Return the indexes of units that are versions of each other, in the order of both texts.
+
+    Paragraphs match paragraphs, and rows of tables match rows.
+    """
+    matches: dict[int, int] = {}
+    for is_row in (False, True):
+        old_indexes, old_words = _select_words(old, old_units, is_row)
+        new_indexes, new_words = _select_words(new, new_units, is_row)
+        matches |= {
+            new_indexes[new_position]: old_indexes[old_position]
+            for old_position, new_position in match_versions(old_words, new_words)
+        }
+    old_by_new = dict(sorted(matches.items()))
+    new_by_old = {old_index: new_index for new_index, old_index in old_by_new.items()}
     return [
-        (old_indexes[old_by_new[new_position]], new_indexes[new_position])
-        for new_position in find_longest_common_subsequence(list(old_by_new), sorted(old_by_new))
+        (old_index, new_by_old[old_index])
+        for old_index in find_longest_common_subsequence(sorted(new_by_old), list(old_by_new.values()))
     ]
+
+
+def _select_words(text: str, units: Sequence[TextUnit], is_row: bool) -> tuple[list[int], list[Counter[str]]]:
+    """Return the indexes and the words of the units that are compared word by word: rows, or the others."""
+    indexes = [index for index, unit in enumerate(units) if not unit.is_indivisible and unit.is_row is is_row]
+    return indexes, [Counter(split_words(text[units[index].start : units[index].end])) for index in indexes]
+
+
+def match_versions(
+    old_words: Sequence[Counter[str]], new_words: Sequence[Counter[str]]
+) -> list[tuple[int, int]]:
+    """Return the indexes of texts that are versions of each other, as pairs in the order of both sequences.
+
+    A text is given as its words. A single old text matches a single new one. Otherwise, similar texts match.
+    Between two matches, texts of equal number match by position, if they are similar: rows of numbers may
+    have no word of their own.
+    """
+    if len(old_words) == len(new_words) == 1:
+        return [(0, 0)]
+    matches = match_similar(old_words, new_words, _MIN_SIMILARITY)
+    old_by_new = {new_index: old_index for old_index, new_index in sorted(matches.items())}
+    pairs = [
+        (old_by_new[new_index], new_index)
+        for new_index in find_longest_common_subsequence(list(old_by_new), sorted(old_by_new))
+    ]
+    all_pairs: list[tuple[int, int]] = []
+    old_start = new_start = 0
+    for old_index, new_index in [*pairs, (len(old_words), len(new_words))]:
+        if old_index - old_start == new_index - new_start:
+            all_pairs += [
+                pair
+                for pair in zip(range(old_start, old_index), range(new_start, new_index), strict=True)
+                if measure_similarity(old_words[pair[0]], new_words[pair[1]]) >= _MIN_SIMILARITY
+            ]
+        all_pairs.append((old_index, new_index))
+        old_start, new_start = old_index + 1, new_index + 1
+    return all_pairs[:-1]
 
 
 def _encode_units(text: str, units: Sequence[TextUnit]) -> list[bytes]:

@@ -81,3 +81,46 @@ def test_adversarial_texts_are_compared_exactly(name: str) -> None:
         decode_trimmed(ADVERSARIAL_BUILDERS[name](170)).replace("a", "c", 40),
     )
     assert apply_edits(old, new, diff_texts(old, new)) == new
+
+
+TABLE = "| Call | Limit |\n|---|---|\n| `track` | 10 a second |\n| `cancel` | 5 a second |\n| `report` | 1 a minute |\n"
+
+
+def list_edits(old: str, new: str) -> list[tuple[str, str]]:
+    """Return the removed and the added text of each edit."""
+    return [(old[edit.start : edit.end], new[edit.new_start : edit.new_end]) for edit in diff_texts(old, new)]
+
+
+@loop_over(
+    ("new", "expected"),
+    [
+        (TABLE.replace("10", "20"), [("10", "20")]),
+        (
+            TABLE.replace("| `cancel` | 5 a second |\n", "").replace("a minute", "an hour"),
+            [("| `cancel` | 5 a second |\n", ""), ("a minute", "an hour")],
+        ),
+        (
+            TABLE.replace("| `report`", "| `watch` | 5 a tour |\n| `report`"),
+            [("", "| `watch` | 5 a tour |\n")],
+        ),
+        (TABLE.replace("|---|---|", "|---|--:|"), [("|---|---|\n", "|---|--:|\n")]),
+    ],
+    ids=["changed cell", "removed row", "added row", "alignment"],
+)
+def test_rows_of_tables_are_compared_word_by_word(new: str, expected: list[tuple[str, str]]) -> None:
+    assert list_edits(TABLE, new) == expected
+
+
+def test_rows_without_words_of_their_own_match_by_position() -> None:
+    old = "| a | b |\n|---|---|\n| 1 | 2 | 3 |\n| 2 | 3 | 1 |\n"
+    assert list_edits(
+        old, old.replace("| 1 | 2 | 3 |", "| 1 | 2 | 4 |").replace("| 2 | 3 | 1", "| 2 | 3 | 4")
+    ) == [
+        ("3", "4"),
+        ("1", "4"),
+    ]
+
+
+def test_row_of_a_table_does_not_match_a_paragraph() -> None:
+    old, new = "The limit of calls is ten.\n", "| The limit of calls | ten |\n"
+    assert list_edits(old, new) == [(old, new)]
