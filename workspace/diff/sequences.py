@@ -81,6 +81,37 @@ def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> 
     return subsequence[::-1]
 
 
+def select_ordered_pairs(pairs: Iterable[tuple[int, int, float]]) -> Pairs:
+    """Return the pairs in the same order in both sequences that have the greatest weight in total.
+
+    A pair is an index of each sequence and a weight of at least 0; each index occurs at most once.
+    """
+    sorted_pairs = sorted(pairs)
+    ranks = {new: rank for rank, new in enumerate(sorted(pair[1] for pair in sorted_pairs), 1)}
+    # A Fenwick tree of the best sum that ends at one of the first indexes of the second sequence.
+    best_sums: list[tuple[float, int]] = [(0.0, -1)] * (len(sorted_pairs) + 1)
+    predecessors: list[int] = []
+    total = (0.0, -1)
+    for index, (_, new, weight) in enumerate(sorted_pairs):
+        best, rank = (0.0, -1), ranks[new] - 1
+        while rank:
+            best = max(best, best_sums[rank])
+            rank &= rank - 1
+        predecessors.append(best[1])
+        reached = best[0] + weight, index
+        total = max(total, reached)
+        rank = ranks[new]
+        while rank < len(best_sums):
+            best_sums[rank] = max(best_sums[rank], reached)
+            rank += rank & -rank
+    ordered_pairs: Pairs = []
+    index = total[1]
+    while index >= 0:
+        ordered_pairs.append(sorted_pairs[index][:2])
+        index = predecessors[index]
+    return ordered_pairs[::-1]
+
+
 def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
     """Return the positions of the lines that Git matches in two versions, as pairs in order.
 

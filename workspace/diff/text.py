@@ -18,10 +18,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.sequences import (
-    find_longest_common_subsequence,
     match_similar,
     measure_similarity,
     pair_lines,
+    select_ordered_pairs,
 )
 from workspace.markdown.lines import BLANK, LIST_MARKER
 
@@ -70,19 +70,23 @@ def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
     if old == new:
         return ()
     old_tokens, new_tokens = split_tokens(old), split_tokens(new)
+    offsets, new_offsets = _measure_offsets(old_tokens), _measure_offsets(new_tokens)
+    return tuple(
+        TextEdit(offsets[old_start], offsets[old_end], new_offsets[new_start], new_offsets[new_end])
+        for old_start, old_end, new_start, new_end in diff_tokens(old_tokens, new_tokens)
+    )
+
+
+def diff_tokens(old_tokens: Sequence[str], new_tokens: Sequence[str]) -> list[Run]:
+    """Return the ranges of tokens that differ, in order; a single range if they share too few words."""
     pairs = _pair_tokens(old_tokens, new_tokens)
     shared_weight = sum(_measure_word(old_tokens[old_index]) for old_index, _ in pairs)
-    offsets, new_offsets = _measure_offsets(old_tokens), _measure_offsets(new_tokens)
     runs = _join_adjacent_runs(old_tokens, list(_find_runs(pairs, len(old_tokens), len(new_tokens))))
     if shared_weight < _MIN_SHARED_WORDS * max(
         sum(map(_measure_word, old_tokens)), sum(map(_measure_word, new_tokens))
     ):
         runs = [(0, len(old_tokens), 0, len(new_tokens))]
-    runs = [_trim_run(old_tokens, new_tokens, run) for run in runs]
-    return tuple(
-        TextEdit(offsets[old_start], offsets[old_end], new_offsets[new_start], new_offsets[new_end])
-        for old_start, old_end, new_start, new_end in runs
-    )
+    return [_trim_run(old_tokens, new_tokens, run) for run in runs]
 
 
 def _pair_tokens(old_tokens: Sequence[str], new_tokens: Sequence[str]) -> list[tuple[int, int]]:
@@ -286,8 +290,8 @@ _MIN_SIMILARITY = 1 / 4  # the share of the longer text's words that two version
 class DiffStep(NamedTuple):
     """A step: the characters [start, end) of the old text became [new_start, new_end) of the new text.
 
-    `word_edits` are the edits within one paragraph or row, as offsets of both texts. There are none if full lines
-    were removed and added.
+    `word_edits` are the edits within one paragraph or row, as offsets of both texts. There are none if full
+    lines were removed and added.
     """
 
     start: int
@@ -355,61 +359,78 @@ def _diff_range(
 def _match_units(
     old: str, new: str, old_units: Sequence[TextUnit], new_units: Sequence[TextUnit]
 ) -> list[tuple[int, int]]:
-    """Return the indexes of units that are versions of each other, in the order of both texts.
-
-    Paragraphs match paragraphs, and rows of tables match rows.
-    """
-    matches: dict[int, int] = {}
-    for is_row in (False, True):
-        old_indexes, old_words = _select_words(old, old_units, is_row)
-        new_indexes, new_words = _select_words(new, new_units, is_row)
-        matches |= {
-            new_indexes[new_position]: old_indexes[old_position]
-            for old_position, new_position in match_versions(old_words, new_words)
-        }
-    old_by_new = dict(sorted(matches.items()))
-    new_by_old = {old_index: new_index for new_index, old_index in old_by_new.items()}
-    return [
-        (old_index, new_by_old[old_index])
-        for old_index in find_longest_common_subsequence(sorted(new_by_old), list(old_by_new.values()))
-    ]
+    """Return the indexes of paragraphs and rows that are versions of each other, in order."""
+    old_indexes, new_indexes = (
+        [index for index, unit in enumerate(units) if not unit.is_indivisible]
+        for units in (old_units, new_units)
+    )
+    pairs = match_versions(
+        [_make_comparable(old, old_units[index]) for index in old_indexes],
+        [_make_comparable(new, new_units[index]) for index in new_indexes],
+    )
+    return [(old_indexes[old_position], new_indexes[new_position]) for old_position, new_position in pairs]
 
 
-def _select_words(text: str, units: Sequence[TextUnit], is_row: bool) -> tuple[list[int], list[Counter[str]]]:
-    """Return the indexes and the words of the units that are compared word by word: rows, or the others."""
-    indexes = [index for index, unit in enumerate(units) if not unit.is_indivisible and unit.is_row is is_row]
-    return indexes, [Counter(split_words(text[units[index].start : units[index].end])) for index in indexes]
+class ComparableUnit(NamedTuple):
+    """The words of a unit, and its kind: only units of one kind can be versions of each other."""
+
+    kind: str
+    words: Counter[str]
+
+
+def _make_comparable(text: str, unit: TextUnit) -> ComparableUnit:
+    words = Counter(split_words(text[unit.start : unit.end]))
+    return ComparableUnit("row" if unit.is_row else "paragraph", words)
 
 
 def match_versions(
-    old_words: Sequence[Counter[str]], new_words: Sequence[Counter[str]]
+    old_units: Sequence[ComparableUnit], new_units: Sequence[ComparableUnit]
 ) -> list[tuple[int, int]]:
-    """Return the indexes of texts that are versions of each other, as pairs in the order of both sequences.
+    """Return the indexes of units that are versions of each other, as pairs in the order of both sequences.
 
-    A text is given as its words. A single old text matches a single new one. Otherwise, similar texts match.
-    Between two matches, texts of equal number match by position, if they are similar: rows of numbers may
-    have no word of their own.
+    The only old unit of a kind matches the only new one. Otherwise, similar units match; of matches in
+    different orders, those with the greatest similarity in total are selected. Between two matches,
+    units of equal number match by position, if they are similar: rows of numbers may have no word of their
+    own.
     """
-    if len(old_words) == len(new_words) == 1:
-        return [(0, 0)]
-    matches = match_similar(old_words, new_words, _MIN_SIMILARITY)
-    old_by_new = {new_index: old_index for old_index, new_index in sorted(matches.items())}
-    pairs = [
-        (old_by_new[new_index], new_index)
-        for new_index in find_longest_common_subsequence(list(old_by_new), sorted(old_by_new))
+    matches: dict[int, int] = {}
+    for kind in {unit.kind for unit in old_units}:
+        old_indexes, new_indexes = (
+            [index for index, unit in enumerate(units) if unit.kind == kind]
+            for units in (old_units, new_units)
+        )
+        if len(old_indexes) == len(new_indexes) == 1:
+            matches[old_indexes[0]] = new_indexes[0]
+            continue
+        similar_units = match_similar(
+            [old_units[index].words for index in old_indexes],
+            [new_units[index].words for index in new_indexes],
+            _MIN_SIMILARITY,
+        )
+        matches |= {old_indexes[old]: new_indexes[new] for old, new in similar_units.items()}
+    similarities = [
+        (old_index, new_index, measure_similarity(old_units[old_index].words, new_units[new_index].words))
+        for old_index, new_index in matches.items()
     ]
-    all_pairs: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     old_start = new_start = 0
-    for old_index, new_index in [*pairs, (len(old_words), len(new_words))]:
+    for old_index, new_index in [
+        *select_ordered_pairs(similarities),
+        (len(old_units), len(new_units)),
+    ]:
         if old_index - old_start == new_index - new_start:
-            all_pairs += [
+            pairs += [
                 pair
                 for pair in zip(range(old_start, old_index), range(new_start, new_index), strict=True)
-                if measure_similarity(old_words[pair[0]], new_words[pair[1]]) >= _MIN_SIMILARITY
+                if _are_similar(old_units[pair[0]], new_units[pair[1]])
             ]
-        all_pairs.append((old_index, new_index))
+        pairs.append((old_index, new_index))
         old_start, new_start = old_index + 1, new_index + 1
-    return all_pairs[:-1]
+    return pairs[:-1]
+
+
+def _are_similar(old: ComparableUnit, new: ComparableUnit) -> bool:
+    return old.kind == new.kind and measure_similarity(old.words, new.words) >= _MIN_SIMILARITY
 
 
 def _encode_units(text: str, units: Sequence[TextUnit]) -> list[bytes]:

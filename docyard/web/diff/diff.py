@@ -17,7 +17,8 @@ from workspace.diff.text import diff_units
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from docyard.web.diff.section_renderer import RenderedVersions, SectionRenderer
+    from docyard.web.diff.html_comparison import RenderedVersions
+    from docyard.web.diff.section_renderer import SectionRenderer
     from workspace.diff.changes import DocumentChange, SectionChange
     from workspace.diff.descriptions import Segment
     from workspace.diff.text import DiffStep

@@ -1,16 +1,15 @@
-"""Both versions of changed sections as rendered text, in which blocks that differ are marked.
+"""Both versions of changed sections as rendered text, in which blocks and words that differ are marked.
 
-The blocks of a section are its paragraphs, lists, tables and so on. Sections beyond the limits of a page, and
-front matter, are shown as source instead.
+Sections beyond the limits of a page, front matter, and changes that readers do not see, such as those of a
+comment in the source, are shown as source instead.
 """
 
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from docyard.web.templates import mark_trusted
+from docyard.web.diff.html_comparison import compare_html
 from workspace.diff.changes import TASK_KINDS, ChangeKind
 from workspace.diff.sections import Evidence, SectionMatch
 from workspace.errors import WorkspaceError
@@ -20,8 +19,7 @@ from workspace.rendering.renderer import render_section
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from markupsafe import Markup
-
+    from docyard.web.diff.html_comparison import RenderedVersions
     from docyard.web.page_request import PageRequest
     from workspace.diff.changes import DocumentChange, PartVersion, SectionChange
     from workspace.document.sections import Section
@@ -36,22 +34,7 @@ MAX_SECTION_BYTES = 40_000
 MAX_PAGE_BYTES = 200_000
 """The maximum size of all rendered versions of one page; further sections are shown as source."""
 
-_MAX_COMPARED_BLOCKS = 400
-
-# HTML of the sanitizer: attributes are in double quotes, and all other tags are closed.
-_TAG = re.compile(r'<(/?)([a-z][a-z0-9]*)(?: [a-zA-Z:-]+="[^"]*")*>')
-_VOID_ELEMENTS = frozenset({"br", "col", "hr", "img", "input", "wbr"})
-
-
-class RenderedVersions(NamedTuple):
-    """Both versions of a section as HTML; None for a version that has no such section.
-
-    `is_equal` is True if they do not differ, as after a move; `new` is then enough.
-    """
-
-    old: Markup | None
-    new: Markup | None
-    is_equal: bool = False
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class SectionRenderer:
@@ -78,7 +61,9 @@ class SectionRenderer:
             return None
         if old_html is None and new_html is None:
             return None
-        return compare_html(old_html, new_html, self._old.commit or "", self._new.commit or "")
+        versions = compare_html(old_html, new_html, self._old.commit or "", self._new.commit or "")
+        is_hidden = versions.is_equal and any(change.kind is not ChangeKind.MOVED for change in changes)
+        return None if is_hidden or _has_changed_comments(changes) else versions
 
     def _find_versions(
         self, document: DocumentChange, changes: Sequence[SectionChange]
@@ -130,57 +115,11 @@ def _find_section(
     return None
 
 
-def compare_html(
-    old_html: str | None, new_html: str | None, old_commit: str = "", new_commit: str = ""
-) -> RenderedVersions:
-    """Return two versions, in which the blocks that differ are marked; one of them may be missing.
-
-    The commits are in the addresses of links, and are no difference.
-    """
-    if old_html is None or new_html is None:
-        return RenderedVersions(
-            None if old_html is None else mark_trusted(old_html),
-            None if new_html is None else mark_trusted(new_html),
-        )
-    old_blocks, new_blocks = split_blocks(old_html), split_blocks(new_html)
-    old_keys = [block.replace(f"?ref={old_commit}", "") for block in old_blocks]
-    new_keys = [block.replace(f"?ref={new_commit}", "") for block in new_blocks]
-    if old_keys == new_keys:
-        return RenderedVersions(mark_trusted(old_html), mark_trusted(new_html), is_equal=True)
-    if max(len(old_blocks), len(new_blocks)) > _MAX_COMPARED_BLOCKS:
-        return RenderedVersions(mark_trusted(old_html), mark_trusted(new_html))
-    old_parts: list[str] = []
-    new_parts: list[str] = []
-    matcher = SequenceMatcher(None, old_keys, new_keys, autojunk=False)
-    for operation, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        old_text, new_text = "".join(old_blocks[old_start:old_end]), "".join(new_blocks[new_start:new_end])
-        if operation != "equal":
-            old_text = _mark_blocks(old_text, "removed", "Changed, before")
-            new_text = _mark_blocks(new_text, "added", "Changed, after")
-        old_parts.append(old_text)
-        new_parts.append(new_text)
-    return RenderedVersions(mark_trusted("".join(old_parts)), mark_trusted("".join(new_parts)))
-
-
-def _mark_blocks(html: str, css_class: str, label: str) -> str:
-    """Return the HTML of blocks in an element with a label for screen readers; "" without blocks."""
-    if not html:
-        return ""
-    return f'<div class="blocks-{css_class}" role="group" aria-label="{label}">{html}</div>'
-
-
-def split_blocks(html: str) -> list[str]:
-    """Return the elements at the top of sanitized HTML, each with the text up to the next one."""
-    starts: list[int] = []
-    depth = 0
-    for tag in _TAG.finditer(html):
-        if tag[1]:
-            depth -= 1
-            continue
-        if depth == 0:
-            starts.append(tag.start())
-        depth += tag[2] not in _VOID_ELEMENTS
-    if not starts:
-        return [html] if html else []
-    starts[0] = 0
-    return [html[start:end] for start, end in zip(starts, [*starts[1:], len(html)], strict=True)]
+def _has_changed_comments(changes: Iterable[SectionChange]) -> bool:
+    """Return True if comments in the source differ, which no reader sees."""
+    return any(
+        change.before is not None
+        and change.after is not None
+        and _COMMENT.findall(change.before.text) != _COMMENT.findall(change.after.text)
+        for change in changes
+    )

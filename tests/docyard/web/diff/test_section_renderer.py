@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from docyard.web.diff import section_renderer
-from docyard.web.diff.section_renderer import compare_html, split_blocks
 from docyard.web.diff.views import VIEWS
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
@@ -98,7 +98,8 @@ def test_versions_are_shown_side_by_side_with_marked_blocks(pages: DocumentPages
     old, new = re.split(r'class="version(?: old)?"', section)[1:]
     assert "<p>One <em>paragraph</em>.</p>" in old
     assert re.search(r'class="blocks-removed"[^>]*><p>Another paragraph.</p>', old)
-    assert re.search(r'class="blocks-added"[^>]*><p>Another <strong>changed</strong> paragraph.</p>', new)
+    added = 'Another <strong><ins class="word">changed</ins></strong> paragraph.'
+    assert re.search(rf'class="blocks-added"[^>]*><p>{added}</p>', new)
     commit = pages.repo.head()
     assert f'<img src="/raw/image.png?ref={commit}"' in new
     assert 'class="row' not in section
@@ -177,25 +178,11 @@ def test_adversarial_changes_are_rendered_safely(pages: DocumentPages, dialect: 
     pages.repo.git("reset", "-q", "--hard", "HEAD~2")
 
 
-def test_blocks_are_the_top_elements_of_html() -> None:
-    html = '<h2>A</h2>\n<p>b <img src="/x" alt="&gt;"> <br>c</p>\n<hr>\n<ul>\n<li>d</li>\n</ul>\n'
-    assert split_blocks(html) == [
-        "<h2>A</h2>\n",
-        '<p>b <img src="/x" alt="&gt;"> <br>c</p>\n',
-        "<hr>\n",
-        "<ul>\n<li>d</li>\n</ul>\n",
-    ]
-    assert split_blocks("") == []
-    assert split_blocks("text") == ["text"]
-    assert split_blocks("text <b>x</b> tail") == ["text <b>x</b> tail"]
-
-
-def test_equal_and_missing_versions_are_not_marked() -> None:
-    assert compare_html("<p>a</p>", "<p>a</p>").is_equal
-    assert compare_html(None, "<p>a</p>") == (None, "<p>a</p>", False)
-    assert compare_html("<p>a</p>", None) == ("<p>a</p>", None, False)
-    old, new = '<p><a href="/doc/a?ref=1#b">x</a></p>', '<p><a href="/doc/a?ref=2#b">x</a></p>'
-    assert compare_html(old, new, "1", "2").is_equal
-    old, new, _ = compare_html("<p>a</p><p>b</p>", "<p>a</p>")
-    assert str(new) == "<p>a</p>"
-    assert str(old).count("blocks-removed") == 1
+def test_change_that_readers_do_not_see_is_shown_as_source(tmp_path: Path) -> None:
+    with serve_documents(tmp_path / "repo") as document_pages:
+        document_pages.repo.commit({"a.md": "# A\n\nText. <!-- old -->\n"})
+        for text in ("# A\n\nText. <!-- new -->\n", "# A\n\nMore text. <!-- other -->\n"):
+            document_pages.repo.commit({"a.md": text})
+            html = document_pages.get("/commit/HEAD?view=rendered")
+            assert 'class="version"' not in html
+            assert "&lt;!--" in html.partition("<main")[2]
