@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from docyard.environment import is_terminal
 from docyard.terminal import console, styles
 from docyard.terminal.exits import CommandError
-from docyard.wording import format_count, join_words
+from docyard.wording import format_count, join_words, shorten_id
 from workspace.diff.changes import ChangeKind, DocumentChangeKind
 from workspace.diff.descriptions import format_one_line
 from workspace.diff.formats import (
@@ -211,11 +211,16 @@ def changes_to_markdown(changes: CommitChanges, max_chars: int = MAX_CHANGES_CHA
 
 
 def print_changes(
-    printer: PagePrinter, changes: CommitChanges, *, max_chars: int = MAX_CHANGES_CHARS
+    printer: PagePrinter,
+    changes: CommitChanges,
+    *,
+    max_chars: int = MAX_CHANGES_CHARS,
+    is_since_review: bool = False,
 ) -> None:
     """Print the changes in about `max_chars` characters.
 
-    Removed and added text is coloured; if the output has no colours, it is marked with characters.
+    `is_since_review` is True for the changes since a review of the base. Removed and added text is coloured;
+    if the output has no colours, it is marked with characters.
     """
     for line in _format_document_lines(changes.documents, max_chars):
         if not printer.has_colours:
@@ -235,7 +240,9 @@ def print_changes(
         printer.print_line(f"Some changes are not shown: {changes.reason}.")
     if not changes.documents and not changes.files:
         printer.print_line(
-            "There are no changes yet."
+            f"Nothing has changed since your review of {shorten_id(changes.base or '')}."
+            if is_since_review
+            else "There are no changes yet."
             if changes.tip
             else "The proposal's branch was deleted, so no change is shown."
         )

@@ -26,6 +26,7 @@ from docyard.cli.proposals.conflicts import AUTHORSHIP_WARNING, format_conflict_
 from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token, list_unknown_tokens
 from docyard.terminal import styles
+from docyard.terminal.exits import CommandError
 from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import (
     format_author,
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
 
     from workspace.proposals.actions.merge_gate import RuleRequirement
     from workspace.proposals.comments import LocatedThread, LocationFilter
+    from workspace.proposals.events import Author
     from workspace.proposals.proposal import Proposal
+    from workspace.proposals.review.changes import CommitChanges
     from workspace.proposals.review.checks import CheckResult
     from workspace.workspace import Workspace
 
@@ -87,8 +90,13 @@ _MAX_PROBLEMS = 5
 _MAX_LIST_ITEMS = 10
 
 
-def print_page(view: ProposalView, *, include_diff: bool, include_comments: bool) -> None:
-    """Print a proposal for its reviewer."""
+def print_page(
+    view: ProposalView, *, include_diff: bool, include_comments: bool, is_since_review: bool = False
+) -> None:
+    """Print a proposal for its reviewer.
+
+    `is_since_review` is True if the changes are those since the caller's review.
+    """
     printer = PagePrinter()
     _print_header(printer, view)
     if view.proposal.content.description:
@@ -101,8 +109,8 @@ def print_page(view: ProposalView, *, include_diff: bool, include_comments: bool
         print_reviews(printer, view.proposal.reviews, view.merge_requirements.void_reasons)
         print_comments(printer, view.threads)
     if include_diff:
-        printer.print_heading("Changes")
-        print_changes(printer, view.changes, max_chars=_MAX_SHOWN_DIFF_CHARS)
+        printer.print_heading("Changes since your review" if is_since_review else "Changes")
+        print_changes(printer, view.changes, max_chars=_MAX_SHOWN_DIFF_CHARS, is_since_review=is_since_review)
     printer.print_blank_line()
     printer.print_command(f"next: {suggest_next_command(view)}")
 
@@ -328,15 +336,56 @@ def _check_to_data(check: CheckResult) -> dict[str, Any]:
     }
 
 
-def load_proposal_view(workspace: Workspace, name: str, address: str | None, folder: Path) -> ProposalView:
-    """Load a proposal for its reviewer.
+def load_changes(
+    workspace: Workspace,
+    proposal: Proposal,
+    location: tuple[str | None, str | None],
+    reviewer: Author | None = None,
+) -> CommitChanges:
+    """Return the changes of a proposal at a path and section address.
 
-    Raises ProposalNotFound, and CommandError for an address without changes.
+    With `reviewer`, only changes since the last review of this person are returned. Raises CommandError for
+    an address without changes, and for a review that is missing or whose commit is missing.
+    """
+    proposal_reviews = workspace.proposal_reviews()
+    if reviewer is None:
+        return select_changes(proposal_reviews.changes(proposal), *location)
+    from workspace.proposals.review.since_review import find_last_review
+
+    if proposal.merge_record is not None:
+        raise CommandError(
+            f"proposal {proposal.id} is merged, so nothing can change after a review",
+            fix="Omit --since-review to see its changes.",
+        )
+    review = find_last_review(proposal, reviewer)
+    if review is None:
+        raise CommandError(
+            f"{format_author(reviewer)} has not reviewed proposal {proposal.id}",
+            fix="Omit --since-review, or pass the token with which you reviewed it by --token-file.",
+        )
+    changes = proposal_reviews.changes_since(proposal, review.commit)
+    if changes is None:
+        raise CommandError(
+            f"the reviewed commit {shorten_id(review.commit)} of proposal {proposal.id} "
+            "is not in this repository",
+            fix="Omit --since-review to see all changes.",
+        )
+    if changes.is_empty:
+        return changes.changes
+    return select_changes(changes.changes, *location, subject="the proposal, since your review,")
+
+
+def load_proposal_view(
+    workspace: Workspace, name: str, address: str | None, folder: Path, reviewer: Author | None = None
+) -> ProposalView:
+    """Load a proposal for its reviewer; with `reviewer`, the changes are those since the person's review.
+
+    Raises ProposalNotFound, and the errors of `load_changes`.
     """
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     proposal = proposal_actions.find(name)
-    path, slug = resolve_address_in_proposal(workspace, proposal, address, folder)
-    changes = select_changes(proposal_reviews.changes(proposal), path, slug)
+    location = resolve_address_in_proposal(workspace, proposal, address, folder)
+    changes = load_changes(workspace, proposal, location, reviewer)
     preview = proposal_reviews.preview(proposal)
     return ProposalView(
         proposal,
@@ -345,7 +394,7 @@ def load_proposal_view(workspace: Workspace, name: str, address: str | None, fol
         proposal_actions.find_merge_requirements(proposal, preview),
         proposal_reviews.overlaps(proposal, proposal_actions.list_all()),
         proposal_reviews.commits(proposal),
-        _load_threads(workspace, proposal, (path, slug)),
+        _load_threads(workspace, proposal, location),
     )
 
 

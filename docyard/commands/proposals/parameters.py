@@ -47,6 +47,15 @@ def address(command: F) -> F:
     )(command)
 
 
+def since_review(command: F) -> F:
+    """Add `--since-review` and `--token-file`: the parameters `since_review` and `token_file`."""
+    return click.option(
+        "--since-review",
+        is_flag=True,
+        help="Show only the changes since your last review, without those of the target.",
+    )(token_file(command))
+
+
 def commit(command: F) -> F:
     """Add `--commit COMMIT`: the parameter `commit`, None for the current tip of the proposal."""
     return click.option(

@@ -16,6 +16,7 @@ from docyard.terminal.exits import Exit
 @click.command(name="show")
 @parameters.proposal_id
 @parameters.address
+@parameters.since_review
 @click.option("--diff/--no-diff", default=True, help="Show or omit the changes.")
 @click.option("--comments/--no-comments", default=True, help="Show or omit the discussion.")
 @options.repository
@@ -24,6 +25,8 @@ from docyard.terminal.exits import Exit
 def command(
     proposal_id: str,
     address: str | None,
+    since_review: bool,
+    token_file: Path | None,
     diff: bool,
     comments: bool,
     repo: Path | None,
@@ -39,15 +42,18 @@ def command(
     Example:
         docyard proposals show k7m2q9xa
         docyard proposals show k7m2q9xa guides/setup.md#install
+        docyard proposals show k7m2q9xa --since-review
         docyard proposals show k7m2q9xa --no-diff --json
     """
+    from docyard.cli.proposals.actions import identify_actor
     from docyard.cli.proposals.page import load_proposal_view, page_to_data, print_page
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Reading the proposal"):
-        view = load_proposal_view(workspace, proposal_id, address, find_folder(repo))
+        reviewer = identify_actor(workspace, token_file).event_author if since_review else None
+        view = load_proposal_view(workspace, proposal_id, address, find_folder(repo), reviewer)
     if as_json:
         console.print_json(page_to_data(view, include_diff=diff, include_comments=comments))
     else:
-        print_page(view, include_diff=diff, include_comments=comments)
+        print_page(view, include_diff=diff, include_comments=comments, is_since_review=since_review)
     return Exit.DONE

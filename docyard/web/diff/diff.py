@@ -310,6 +310,12 @@ def build_diff(
     )
 
 
+def count_sections(changes: CommitChanges) -> int:
+    """Return the number of changed sections as `build_diff` counts them, and of other files."""
+    groups = sum(max(1, len(_group_by_section(document))) for document in changes.documents)
+    return groups + len(changes.files)
+
+
 def _group_by_section(document: DocumentChange) -> list[list[SectionChange]]:
     """Return the changes of a document, grouped by section."""
     groups: dict[str, list[SectionChange]] = {}

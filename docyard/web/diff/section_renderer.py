@@ -38,10 +38,21 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class SectionRenderer:
-    """Renders the changed sections of one page, within its limits."""
+    """Renders the changed sections of one page, within its limits.
 
-    def __init__(self, request: PageRequest, old: Snapshot, new: Snapshot) -> None:
+    Documents at `source_paths` are shown as source, because `old` does not have the text that was compared.
+    """
+
+    def __init__(
+        self,
+        request: PageRequest,
+        old: Snapshot,
+        new: Snapshot,
+        *,
+        source_paths: frozenset[str] = frozenset(),
+    ) -> None:
         site = request.site
+        self._source_paths = source_paths
         self._request, self._old, self._new = request, old, new
         self._options = RenderOptions(math=site.math, mermaid=site.mermaid is not None)
         self._remaining_bytes = MAX_PAGE_BYTES
@@ -49,6 +60,8 @@ class SectionRenderer:
 
     def render(self, document: DocumentChange, changes: Sequence[SectionChange]) -> RenderedVersions | None:
         """Return both versions of the section of these changes; None if its source is shown instead."""
+        if document.path in self._source_paths:
+            return None
         if any(change.kind is ChangeKind.METADATA for change in changes):
             return None
         try:

@@ -36,16 +36,18 @@ def build_view(
     *,
     path: str | None = None,
     offset: int = 0,
+    source_paths: frozenset[str] = frozenset(),
 ) -> tuple[DiffPage, str]:
     """Return a page of changes in a view, and the URL of the frame for its diagrams, or "".
 
-    `versions` are the snapshots of the changes; without them, the rendered view shows source.
+    `versions` are the snapshots of the changes; without them, the rendered view shows source. It also shows
+    the documents at `source_paths` as source.
     """
     if view != RENDERED or versions is None:
         return build_diff(changes, path=path, offset=offset), ""
     from docyard.web.diff.section_renderer import MAX_RENDERED_SECTIONS, SectionRenderer
 
-    renderer = SectionRenderer(request, *versions)
+    renderer = SectionRenderer(request, *versions, source_paths=source_paths)
     max_sections = min(MAX_SECTIONS, MAX_RENDERED_SECTIONS)
     diff = build_diff(changes, path=path, offset=offset, max_sections=max_sections, renderer=renderer)
     has_diagrams = any(

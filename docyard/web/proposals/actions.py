@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
+# The parameters of the page of changes that a form returns to.
+_RANGE_FIELDS = ("view", "since", "path", "offset")
 _SECTION_ID = re.compile("change-[0-9a-f]{12}")
 _TEXT_FIELDS = ("title", "description", "quote", "text")
 _PERMANENT_ERRORS = (NeedsPerson, OwnProposal, ProposalEnded)
@@ -119,7 +121,18 @@ def render_refusal(
         commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={
             name: request.fields[name]
-            for name in ("file", "slug", "reply_to", "comment", FIELD, "at", "view", "path", "offset")
+            for name in (
+                "file",
+                "slug",
+                "reply_to",
+                "comment",
+                FIELD,
+                "at",
+                "view",
+                "since",
+                "path",
+                "offset",
+            )
             if name in request.fields
         },
     )
@@ -212,10 +225,7 @@ def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: 
     )
     if view and file is not None:
         id = format_element_id(file, slug) if slug is not None else format_element_id(file)
-        changes_url = request.urls.proposal(
-            proposal.id, "changes", view=view, path=fields.get("path"), offset=fields.get("offset")
-        )
-        return f"{changes_url}#{id}"
+        return f"{_build_changes_url(request, proposal)}#{id}"
     return _find_changes_url(request, proposal) or _get_comment_url(request, result)
 
 
@@ -224,14 +234,13 @@ def _find_changes_url(request: PageRequest, proposal: Proposal) -> str | None:
     fields = request.fields
     if not _SECTION_ID.fullmatch(fields.get("at", "")):
         return None
-    changes_url = request.urls.proposal(
-        proposal.id,
-        "changes",
-        view=fields.get("view"),
-        path=fields.get("path"),
-        offset=fields.get("offset"),
-    )
-    return f"{changes_url}#{fields['at']}"
+    return f"{_build_changes_url(request, proposal)}#{fields['at']}"
+
+
+def _build_changes_url(request: PageRequest, proposal: Proposal) -> str:
+    """Return the URL of the page of changes from which a form was sent."""
+    values = {name: request.fields.get(name) for name in _RANGE_FIELDS}
+    return request.urls.proposal(proposal.id, "changes", **values)
 
 
 def _resolve_comment(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from docyard.web.diff.diff import count_sections
 from docyard.web.diff.views import DEFAULT_VIEW, VIEWS, build_view, permit_diagrams, read_view
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
@@ -16,16 +17,37 @@ if TYPE_CHECKING:
 
     from docyard.web.diff.diff import DiffPage
     from docyard.web.page_request import PageRequest
-    from workspace.proposals.proposal import Proposal
+    from workspace.proposals.proposal import Proposal, Review
     from workspace.proposals.review.changes import CommitChanges
+    from workspace.proposals.review.since_review import ChangesSinceReview
 
 _MAX_THREADS = 300
+
+
+SINCE_REVIEW = "review"
+"""The value of the parameter `since`, which selects the changes since the last review of the caller."""
+
+
+class ReviewRange(NamedTuple):
+    """The changes since the last review of the caller, and the number of changed sections and files.
+
+    `changes` is None if the reviewed commit is missing. `is_selected` is True if the page shows them.
+    """
+
+    review: Review
+    changes: ChangesSinceReview | None
+    section_count: int
+    is_selected: bool
 
 
 def render_changes_page(request: PageRequest) -> Response:
     """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
     proposal = request.workspace.proposal_actions().find(request.path_params["id"])
-    changes = request.workspace.proposal_reviews().changes(proposal)
+    all_changes = request.workspace.proposal_reviews().changes(proposal)
+    review_range = _find_review_range(request, proposal)
+    changes, source_paths = all_changes, frozenset[str]()
+    if review_range is not None and review_range.is_selected and review_range.changes is not None:
+        changes, source_paths = review_range.changes
     view = read_view(request)
     path = request.query.get("path") or None
     offset_text = request.query.get("offset", "")
@@ -36,19 +58,14 @@ def render_changes_page(request: PageRequest) -> Response:
     versions = (
         (_get_snapshot(request, changes.base), workspace.snapshot(changes.tip)) if changes.tip else None
     )
-    diff, diagrams = build_view(request, view, changes, versions, path=path, offset=offset)
-    threads, other_count = _select_threads(request, proposal, changes, diff)
+    diff, diagrams = build_view(
+        request, view, changes, versions, path=path, offset=offset, source_paths=source_paths
+    )
+    threads, other_count = _select_threads(request, proposal, all_changes, diff)
+    since = SINCE_REVIEW if review_range is not None and review_range.is_selected else None
 
-    def build_page_url(offset: int) -> str:
-        return request.urls.proposal(proposal.id, "changes", view=view, path=path, offset=offset or None)
-
-    def build_document_url(path: str) -> str:
-        return request.urls.proposal(
-            proposal.id, "changes", view=view if view != DEFAULT_VIEW else None, path=path
-        )
-
-    def build_view_url(view: str) -> str:
-        return request.urls.proposal(proposal.id, "changes", view=view, path=path, offset=offset or None)
+    def build_url(**values: str | int | None) -> str:
+        return request.urls.proposal(proposal.id, "changes", **{"view": view, "since": since, **values})
 
     page = request.page(
         "changes.html",
@@ -56,21 +73,44 @@ def render_changes_page(request: PageRequest) -> Response:
         diff=diff,
         view=view,
         views=VIEWS,
-        view_url=build_view_url,
+        view_url=lambda view: build_url(view=view, path=path, offset=offset or None),
+        since=since,
+        review_range=review_range,
+        all_changes_url=build_url(since=None),
+        since_review_url=build_url(since=SINCE_REVIEW),
         diagrams=diagrams,
         path=path,
         ref=changes.tip,
         folders=build_file_tree(
-            request, changes, {document.path for document in diff.documents}, path, build_document_url
+            request,
+            changes,
+            {document.path for document in diff.documents},
+            path,
+            lambda path: build_url(view=view if view != DEFAULT_VIEW else None, path=path),
         )
         if len(changes.documents) > 1
         else (),
         document_count=len(changes.documents),
         threads=threads,
         other_comments=other_count,
-        page_url=build_page_url,
+        page_url=lambda offset: build_url(path=path, offset=offset or None),
+        document_url=build_url(),
     )
     return mark_as_read(request, proposal, permit_diagrams(page, diagrams))
+
+
+def _find_review_range(request: PageRequest, proposal: Proposal) -> ReviewRange | None:
+    """Return the changes since the last review of the caller; None without a review, or after the merge."""
+    from workspace.proposals.review.since_review import find_last_review
+
+    if proposal.tip is None or proposal.merge_record is not None:
+        return None
+    review = find_last_review(proposal, request.actor.event_author)
+    if review is None:
+        return None
+    changes = request.workspace.proposal_reviews().changes_since(proposal, review.commit)
+    count = count_sections(changes.changes) if changes is not None else 0
+    return ReviewRange(review, changes, count, request.query.get("since") == SINCE_REVIEW)
 
 
 def _get_snapshot(request: PageRequest, commit: str | None) -> Snapshot:

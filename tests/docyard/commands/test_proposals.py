@@ -273,6 +273,34 @@ def test_empty_id_or_address_is_refused_with_a_fix(
     assert "ID is empty" in run_command("approve", blank, code=2)
 
 
+def test_diff_and_page_since_review_show_later_changes(
+    repo: Path, git: Git, ben_token_file: Path, proposal_id: str, run_command: RunCommand, run_json: RunJson
+) -> None:
+    token_option = ("--token-file", str(ben_token_file))
+    options = ("--since-review", *token_option)
+    output = run_command("diff", proposal_id, *options, code=3)
+    assert f"Ben has not reviewed proposal {proposal_id}" in output
+    run_command("submit", proposal_id)
+    run_command("request-changes", proposal_id, "-m", "Why?", *token_option)
+    reviewed = run_json("diff", proposal_id)["commit"]
+    nothing = f"Nothing has changed since your review of {reviewed[:8]}.\n"
+    assert run_command("diff", proposal_id, *options) == nothing
+    assert nothing in run_command("show", proposal_id, *options)
+    git("switch", "--quiet", git("branch", "--list", "proposals/*", "--format=%(refname:short)"))
+    (repo / "new.md").write_text("# New page\n\nSome words.\n\n## One\n\nMuch more.\n")
+    git("commit", "--quiet", "--all", "--message", "Say more")
+    git("switch", "--quiet", "main")
+    data = run_json("diff", proposal_id, *options)
+    assert data["base"] == reviewed
+    assert [document["path"] for document in data["documents"]] == ["new.md"]
+    assert "guide.md" not in run_command("diff", proposal_id, *options)
+    page = run_command("show", proposal_id, *options)
+    assert "Much more." in page.partition("Changes since your review")[2]
+    assert "guide.md" not in page.partition("Changes since your review")[2]
+    output = run_command("diff", proposal_id, "guide.md", *options, code=3)
+    assert "the proposal, since your review, changes nothing at this address" in output
+
+
 def test_diff_marks_changed_sections_and_words(
     proposal_id: str, run_command: RunCommand, run_json: RunJson
 ) -> None:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, Proposal
     from workspace.proposals.review.checks import CheckResult
     from workspace.proposals.review.overlaps import Address
+    from workspace.proposals.review.since_review import ChangesSinceReview
 
 
 class Preview(NamedTuple):
@@ -104,6 +105,9 @@ class ProposalReview:
         self._graph = Graph(workspace.git)
         self._bases = MergeBases(workspace.git, self._graph)
         self._changes: LRUCache[ComparedCommits, CommitChanges] = LRUCache(_MAX_CACHED_CHANGES)
+        self._changes_since_review: LRUCache[tuple[str | None, str, str], ChangesSinceReview] = LRUCache(
+            _MAX_CACHED_CHANGES
+        )
         self._paths: LRUCache[ComparedCommits, frozenset[str]] = LRUCache(_MAX_CACHED_PATHS)
         self._touched_sections: LRUCache[ComparedCommits, TouchedSections] = LRUCache(_MAX_CACHED_PATHS)
         self._compared_commits: LRUCache[tuple[str | None, str], ComparedCommits] = LRUCache(
@@ -131,6 +135,25 @@ class ProposalReview:
         return self._changes.get(
             compared_commits, lambda: compare_commits(*self._read_snapshots(compared_commits))
         )
+
+    def changes_since(self, proposal: Proposal, commit: str) -> ChangesSinceReview | None:
+        """Return the changes of a proposal since a commit that was reviewed, without those of its target.
+
+        Return None if the commit or the proposal's branch is missing, or if the proposal is merged. Raises
+        ShallowHistory, DamagedRepository.
+        """
+        from workspace.proposals.review.since_review import compare_with_reviewed
+
+        compared_commits = self._find_compared_commits(proposal)
+        if compared_commits is None or proposal.merge_record or not self._workspace.has_commit(commit):
+            return None
+        base, tip = compared_commits
+
+        def compare() -> ChangesSinceReview:
+            new = self._workspace.snapshot(tip)
+            return compare_with_reviewed(new.at(commit), new, new.at(base) if base is not None else None)
+
+        return self._changes_since_review.get((base, commit, tip), compare)
 
     def changed_paths(self, proposal: Proposal, tips: TargetTips | None = None) -> frozenset[str]:
         """Return every path that a proposal changes, without a comparison of documents.
