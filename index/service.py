@@ -457,7 +457,7 @@ class SearchIndex:
     def erase(self, progress: Progress | None = None) -> str | None:
         """Remove all vectors, rebuild the index from the tip, and return the indexed commit.
 
-        So neither contains what was removed from the documents. The vectors that nodes share are removed, too.
+        So neither contains what was removed from the documents. Shared vectors are removed, too.
         """
         self._live.remove_vectors()
         if self._engine_options.database is not None:

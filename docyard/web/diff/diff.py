@@ -310,6 +310,19 @@ def build_diff(
     )
 
 
+def list_other_documents(
+    changes: CommitChanges, shown_documents: Sequence[DocumentView], max_documents: int
+) -> tuple[DocumentView, ...]:
+    """Return the documents that are not shown, without their sections: added ones, removed ones, others.
+
+    A document without sections is described by a sentence, which names the sections of an added one.
+    """
+    shown_paths = {document.path for document in shown_documents}
+    others = [document for document in changes.documents if document.path not in shown_paths]
+    others.sort(key=lambda document: not document.is_addition_or_removal)
+    return tuple(_build_document_view(document, ()) for document in others[:max_documents])
+
+
 def count_sections(changes: CommitChanges) -> int:
     """Return the number of changed sections as `build_diff` counts them, and of other files."""
     groups = sum(max(1, len(_group_by_section(document))) for document in changes.documents)

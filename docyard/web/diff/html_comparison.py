@@ -36,6 +36,7 @@ _BLOCK_ELEMENTS = frozenset({
 _MARKED_ELEMENTS = frozenset({"img", "input", "math"})  # compared and marked as a whole
 # Colours of code may be missing in one version, so they are no difference.
 _COLOUR_TAG = re.compile(r'</?span(?: class="code-[a-z]+")?>')
+_HEADING = re.compile(r"<h[1-6][ >]")
 _ENTITY = re.compile(r"(&#?[A-Za-z0-9]{1,31};)")
 _FIRST_CONTEXT = 0xF0000  # the first private character; one for each formatting
 _MAX_CONTEXTS = 0xFFFD
@@ -92,7 +93,8 @@ def compare_html(
 ) -> RenderedVersions:
     """Return two versions, in which the blocks and words that differ are marked; one of them may be missing.
 
-    The commits are in the addresses of links, and are no difference.
+    The commits are in the addresses of links, and are no difference. Versions that differ are without their
+    first heading if it is the same.
     """
     if old_html is None or new_html is None:
         return RenderedVersions(
@@ -116,6 +118,10 @@ def _compare_html(old_html: str, new_html: str, comparison: _Comparison) -> Rend
     old_parts: list[str] = []
     new_parts: list[str] = []
     old_start = new_start = 0
+    if old_keys[:1] == new_keys[:1] and _HEADING.match(new_blocks[0]):
+        # The page shows the heading of the section above both versions.
+        old_keys, new_keys = old_keys[1:], new_keys[1:]
+        old_blocks, new_blocks = old_blocks[1:], new_blocks[1:]
     for old_index, new_index in [*pair_lines(old_keys, new_keys), (len(old_blocks), len(new_blocks))]:
         old_run, new_run = comparison.mark_words(
             old_blocks[old_start:old_index], new_blocks[new_start:new_index]

@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 MAX_RENDERED_SECTIONS = 20
 """The maximum number of sections on one page of rendered changes."""
 
-MAX_SECTION_BYTES = 40_000
-"""The maximum size of a version of a section that is rendered; a larger one is shown as source."""
-
 MAX_PAGE_BYTES = 200_000
 """The maximum size of all rendered versions of one page; further sections are shown as source."""
 
+# In sanitized HTML. A version is below the heading of its section on the page, which is an h3.
+_HEADING_TAG = re.compile(r"<(/?)h[1-6](?=[ >])")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 class SectionRenderer:
     """Renders the changed sections of one page, within its limits.
 
-    Documents at `source_paths` are shown as source, because `old` does not have the text that was compared.
+    A section with a version of more than `max_section_bytes` is shown as source. So are documents at
+    `source_paths`, because `old` does not have the text that was compared.
     """
 
     def __init__(
@@ -49,10 +49,11 @@ class SectionRenderer:
         old: Snapshot,
         new: Snapshot,
         *,
+        max_section_bytes: int,
         source_paths: frozenset[str] = frozenset(),
     ) -> None:
         site = request.site
-        self._source_paths = source_paths
+        self._source_paths, self._max_section_bytes = source_paths, max_section_bytes
         self._request, self._old, self._new = request, old, new
         self._options = RenderOptions(math=site.math, mermaid=site.mermaid is not None)
         self._remaining_bytes = MAX_PAGE_BYTES
@@ -106,12 +107,12 @@ class SectionRenderer:
     def _render_version(self, snapshot: Snapshot, path: str, section: Section) -> str | None:
         """Return a section as HTML; None if it exceeds a limit."""
         size = section.end - section.start
-        if size > min(MAX_SECTION_BYTES, self._remaining_bytes):
+        if size > min(self._max_section_bytes, self._remaining_bytes):
             return None
         self._remaining_bytes -= size
         urls = self._request.urls.at(snapshot.commit)
         html = render_section(snapshot, section, path, urls=urls, options=self._options)
-        return self._request.add_code_colours(html).html
+        return _HEADING_TAG.sub(r"<\1h4", self._request.add_code_colours(html).html)
 
 
 def _find_section(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
-from docyard.web.diff.diff import MAX_SECTIONS, build_diff
+from docyard.web.diff.diff import MAX_CHANGE_CHARS, MAX_SECTIONS, build_diff
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -21,11 +21,26 @@ VIEWS = {"side": "Side by side", "inline": "In one column", RENDERED: "Rendered"
 
 DEFAULT_VIEW = "side"
 
+MAX_SECTION_BYTES = 40_000
+"""The maximum size of a version of a section that is rendered; a larger one is shown as source."""
+
 
 def read_view(request: PageRequest) -> str:
     """Return the requested view, or the default one."""
     view = request.query.get("view", DEFAULT_VIEW)
     return view if view in VIEWS else DEFAULT_VIEW
+
+
+class ViewLimits(NamedTuple):
+    """The limits of a page of changes: the number of its sections, and the size of each.
+
+    A section is rendered if each version has at most `max_section_bytes`. `max_change_chars` limits a change
+    that is shown as source, as in `build_rows`.
+    """
+
+    max_sections: int = MAX_SECTIONS
+    max_section_bytes: int = MAX_SECTION_BYTES
+    max_change_chars: int = MAX_CHANGE_CHARS
 
 
 def build_view(
@@ -37,19 +52,30 @@ def build_view(
     path: str | None = None,
     offset: int = 0,
     source_paths: frozenset[str] = frozenset(),
+    limits: ViewLimits | None = None,
 ) -> tuple[DiffPage, str]:
     """Return a page of changes in a view, and the URL of the frame for its diagrams, or "".
 
     `versions` are the snapshots of the changes; without them, the rendered view shows source. It also shows
     the documents at `source_paths` as source.
     """
-    if view != RENDERED or versions is None:
-        return build_diff(changes, path=path, offset=offset), ""
-    from docyard.web.diff.section_renderer import MAX_RENDERED_SECTIONS, SectionRenderer
+    limits = limits or ViewLimits()
+    renderer, max_sections = None, limits.max_sections
+    if view == RENDERED and versions is not None:
+        from docyard.web.diff.section_renderer import MAX_RENDERED_SECTIONS, SectionRenderer
 
-    renderer = SectionRenderer(request, *versions, source_paths=source_paths)
-    max_sections = min(MAX_SECTIONS, MAX_RENDERED_SECTIONS)
-    diff = build_diff(changes, path=path, offset=offset, max_sections=max_sections, renderer=renderer)
+        renderer = SectionRenderer(
+            request, *versions, source_paths=source_paths, max_section_bytes=limits.max_section_bytes
+        )
+        max_sections = min(max_sections, MAX_RENDERED_SECTIONS)
+    diff = build_diff(
+        changes,
+        path=path,
+        offset=offset,
+        max_sections=max_sections,
+        max_change_chars=limits.max_change_chars,
+        renderer=renderer,
+    )
     has_diagrams = any(
         DIAGRAM_TAG in html
         for document in diff.documents

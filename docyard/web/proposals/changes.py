@@ -9,8 +9,7 @@ from docyard.web.diff.views import DEFAULT_VIEW, VIEWS, build_view, permit_diagr
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
 from docyard.web.proposals.read_marks import mark_as_read
-from docyard.web.proposals.view import build_common_variables
-from workspace.snapshot.snapshot import Snapshot
+from docyard.web.proposals.view import build_common_variables, read_versions
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -54,12 +53,14 @@ def render_changes_page(request: PageRequest) -> Response:
     offset = (
         int(offset_text) if offset_text.isascii() and offset_text.isdigit() and len(offset_text) < 9 else 0
     )
-    workspace = request.workspace
-    versions = (
-        (_get_snapshot(request, changes.base), workspace.snapshot(changes.tip)) if changes.tip else None
-    )
     diff, diagrams = build_view(
-        request, view, changes, versions, path=path, offset=offset, source_paths=source_paths
+        request,
+        view,
+        changes,
+        read_versions(request, changes),
+        path=path,
+        offset=offset,
+        source_paths=source_paths,
     )
     threads, other_count = _select_threads(request, proposal, all_changes, diff)
     since = SINCE_REVIEW if review_range is not None and review_range.is_selected else None
@@ -111,11 +112,6 @@ def _find_review_range(request: PageRequest, proposal: Proposal) -> ReviewRange 
     changes = request.workspace.proposal_reviews().changes_since(proposal, review.commit)
     count = count_sections(changes.changes) if changes is not None else 0
     return ReviewRange(review, changes, count, request.query.get("since") == SINCE_REVIEW)
-
-
-def _get_snapshot(request: PageRequest, commit: str | None) -> Snapshot:
-    """Return a commit; without a commit, a snapshot without files."""
-    return request.workspace.snapshot(commit) if commit else Snapshot(request.workspace.git, None)
 
 
 def _select_threads(

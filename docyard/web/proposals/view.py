@@ -10,7 +10,8 @@ from docyard.caller import may_review
 from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.list import build_entries
 from docyard.proposals.view import ProposalView, describe_needed_token
-from docyard.web.diff.diff import build_diff
+from docyard.web.diff.diff import build_diff, list_other_documents
+from docyard.web.diff.views import RENDERED, ViewLimits, build_view, permit_diagrams
 from docyard.web.proposals.authorship import is_author
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
 from docyard.web.proposals.read_marks import mark_as_read
@@ -20,6 +21,7 @@ from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 from workspace.proposals.proposal import ProposalState
 from workspace.proposals.review.changes import MAX_LISTED_COMMITS
+from workspace.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from docyard.proposals.list import ProposalEntry
+    from docyard.web.diff.diff import DiffPage
     from docyard.web.page_request import PageRequest
     from workspace.history.commits import CommitInfo
     from workspace.merge.trees import FileConflict
@@ -39,8 +42,10 @@ _MAX_OPEN_THREADS = 5
 _MAX_GROUPED_COMMITS = 5  # commits of one entry of the conversation
 _MAX_DOCUMENTS = 50
 _MAX_DECISIONS = 20  # resolved conflicts of one entry of the conversation
-_MAX_SHOWN_SECTIONS = 3  # changed sections above the conversation
-_MAX_SHOWN_CHARS = 1_500  # characters of each of these sections
+_MAX_OTHER_DOCUMENTS = 10  # documents whose sections are not shown above the conversation
+
+# The changed sections above the conversation.
+_FIRST_CHANGES = ViewLimits(max_sections=3, max_section_bytes=3_000, max_change_chars=1_500)
 
 
 class MergeStatus(NamedTuple):
@@ -73,16 +78,14 @@ def render_proposal_page(request: PageRequest) -> Response:
         if first_index.isascii() and first_index.isdigit() and len(first_index) < 7
         else None,
     )
+    first_changes, diagrams = _build_first_changes(request, view.changes)
     page = request.page(
         "proposal.html",
         **build_common_variables(request, proposal),
         view=view,
         conversation=conversation,
-        first_changes=build_diff(
-            _move_edits_first(view.changes),
-            max_sections=_MAX_SHOWN_SECTIONS,
-            max_change_chars=_MAX_SHOWN_CHARS,
-        ),
+        first_changes=first_changes,
+        diagrams=diagrams,
         unreviewed=build_diff(view.merge_requirements.unreviewed_changes, id_prefix="unreviewed-")
         if view.merge_requirements.unreviewed_changes is not None
         else None,
@@ -102,7 +105,28 @@ def render_proposal_page(request: PageRequest) -> Response:
         max_documents=_MAX_DOCUMENTS,
         max_decisions=_MAX_DECISIONS,
     )
-    return mark_as_read(request, proposal, page)
+    return mark_as_read(request, proposal, permit_diagrams(page, diagrams))
+
+
+def _build_first_changes(request: PageRequest, changes: CommitChanges) -> tuple[DiffPage, str]:
+    """Return the first changed sections as readers see them, and the other documents without sections.
+
+    The second value is the URL of the frame for diagrams, or "".
+    """
+    first_changes, diagrams = build_view(
+        request, RENDERED, _move_edits_first(changes), read_versions(request, changes), limits=_FIRST_CHANGES
+    )
+    others = list_other_documents(changes, first_changes.documents, _MAX_OTHER_DOCUMENTS)
+    return first_changes._replace(documents=(*first_changes.documents, *others)), diagrams
+
+
+def read_versions(request: PageRequest, changes: CommitChanges) -> tuple[Snapshot, Snapshot] | None:
+    """Return the snapshots of changes, of which the old one may have no files; None without a new one."""
+    if changes.tip is None:
+        return None
+    workspace = request.workspace
+    old = workspace.snapshot(changes.base) if changes.base else Snapshot(workspace.git, None)
+    return old, workspace.snapshot(changes.tip)
 
 
 def _move_edits_first(changes: CommitChanges) -> CommitChanges:

@@ -93,6 +93,13 @@ def test_text_without_a_counterpart_has_no_marks_of_words() -> None:
     assert "blocks-removed" in str(versions.old)
 
 
+def test_same_heading_is_not_repeated() -> None:
+    versions = compare_html("<h4>A</h4><p>One old word.</p>", "<h4>A</h4><p>One new word.</p>")
+    assert "<h4>" not in str(versions.old) + str(versions.new)
+    versions = compare_html("<h4>A</h4><p>One text.</p>", "<h4>B</h4><p>One text.</p>")
+    assert "<h4>" in str(versions.old)
+
+
 def test_colours_of_code_are_no_difference() -> None:
     old = '<pre><code class="language-py"><span class="code-keyword">if</span> x</code></pre>'
     assert compare_html(old, old.replace('<span class="code-keyword">if</span>', "if")).is_equal
@@ -129,8 +136,8 @@ def check_marks(html: str, marked_html: object) -> None:
         start = re.search(r'<div class="blocks-(?:added|removed)" role="group" aria-label="[^"]*">', text)
         assert start is not None
         text = text[: start.start()] + text[start.end() :]
-    # The ends of the groups are not distinguished from those of other elements.
-    assert text.replace("</div>", "") == html.replace("</div>", "")
+    # The ends of the groups are not distinguished from those of other elements, and a heading may be missing.
+    assert html.replace("</div>", "").endswith(text.replace("</div>", ""))
 
 
 @given(st.sampled_from(DOCUMENTS), st.sampled_from(DOCUMENTS))

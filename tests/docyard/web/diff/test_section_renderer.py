@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from docyard.web.diff import section_renderer
-from docyard.web.diff.views import VIEWS
+from docyard.web.diff import section_renderer, views
+from docyard.web.diff.views import VIEWS, ViewLimits
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
 from tests.loops import loop_over
@@ -139,7 +140,7 @@ def test_first_commit_and_deleted_documents_are_rendered(pages: DocumentPages) -
 def test_sections_beyond_the_limits_are_shown_as_source(
     pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(section_renderer, "MAX_SECTION_BYTES", 10)
+    monkeypatch.setattr(views, "ViewLimits", partial(ViewLimits, max_section_bytes=10))
     html = pages.get("/commit/HEAD?view=rendered")
     assert 'class="version"' not in html
     assert "Another" in read_section(html, "First")
