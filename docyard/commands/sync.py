@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     help="Resolve a conflict, or all conflicts in a file, with the remote's version. Can be repeated.",
 )
 @click.option(
+    "--union",
+    multiple=True,
+    metavar="CONFLICT",
+    help="Resolve a conflict of texts with both, the local text first. Can be repeated.",
+)
+@click.option(
     "--resolve",
     metavar="FILE",
     help="Read decisions from a file: the field conflicts of --json, each with a choice.",
@@ -58,6 +64,7 @@ def command(
     remote: str | None,
     ours: tuple[str, ...],
     theirs: tuple[str, ...],
+    union: tuple[str, ...],
     resolve: str | None,
     as_json: bool,
 ) -> int:
@@ -80,12 +87,12 @@ def command(
     from workspace.escapes import escape_invisible
     from workspace.sync.sync import sync
 
-    if push and not fetch and (ours or theirs or resolve):
+    if push and not fetch and (ours or theirs or union or resolve):
         raise click.UsageError(
-            "--push fetches nothing, so there are no conflicts: omit --ours, --theirs and --resolve"
+            "--push fetches nothing, so there are no conflicts: omit --ours, --theirs, --union and --resolve"
         )
     workspace = open_workspace(repo, branch, read_only=False, checks_settings=False)
-    choose = _build_conflict_resolver(ours, theirs, resolve)
+    choose = _build_conflict_resolver(ours, theirs, union, resolve)
     is_bidirectional = fetch == push
     with console.show_progress("Synchronising with the remote") as progress:
         result = sync(
@@ -113,10 +120,10 @@ def command(
 
 
 def _build_conflict_resolver(
-    ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
+    ours: tuple[str, ...], theirs: tuple[str, ...], union: tuple[str, ...], resolve: str | None
 ) -> ChooseResolutions | None:
     """Return a function that resolves conflicts as the options specify; None if no option is given."""
-    if not (ours or theirs or resolve):
+    if not (ours or theirs or union or resolve):
         return None
     from docyard.cli.proposals.actions import read_text_file
     from docyard.cli.proposals.conflicts import check_versions, parse_decisions, resolve_choices
@@ -127,6 +134,6 @@ def _build_conflict_resolver(
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         if text is not None:
             check_versions(text, conflicts)
-        return resolve_choices(conflicts, decisions, ours, theirs)
+        return resolve_choices(conflicts, decisions, ours, theirs, union)
 
     return choose

@@ -84,7 +84,7 @@ def test_review_works_with_the_keyboard_alone(
     press_keys(ana_page, "Enter")
     # Tab reaches the radio buttons as one element; the arrow keys select a button.
     focus_by_tab(ana_page, ana_page.get_by_role("radio", name="The proposal"))
-    press_keys(ana_page, "Space", "ArrowDown", "ArrowDown")
+    press_keys(ana_page, "Space", "ArrowDown", "ArrowDown", "ArrowDown")
     expect(ana_page.get_by_role("radio", name="Your own text")).to_be_checked()
     focus_by_tab(ana_page, ana_page.get_by_role("textbox", name="Your own text"))
     press_keys(ana_page, "Control+a")

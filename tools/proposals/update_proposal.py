@@ -79,8 +79,9 @@ _ALL_ACTIONS = (
         (),
         ("resolutions", "commit", "target_commit"),
         "merges the target's tip into the proposal; resolutions resolve conflicts: each is a conflict as it "
-        "is shown, with choice: ours (the proposal's), theirs (the target's) or content, and then the "
-        "content; they require the commit and target_commit of the view that showed the conflicts",
+        "is shown, with choice: ours (the proposal's), theirs (the target's), union (both texts) or "
+        "content, and then the content; they require the commit and target_commit of the view that showed "
+        "the conflicts",
         ("resolutions", "target_commit"),
     ),
     Action("approve", (), ("text", "commit"), "approves the proposal at a commit, for a person"),
@@ -284,7 +285,7 @@ class UpdateProposalArguments(Arguments):
     reply_to: str | None = Field(None, description="Id of the comment to reply to")
     resolutions: Objects | None = Field(
         None,
-        description="[{file, kind?, where?, part?, choice: ours|theirs|content, content?}]: "
+        description="[{file, kind?, where?, part?, choice: ours|theirs|union|content, content?}]: "
         "conflicts as view_proposal shows them; without kind, all of the file",
     )
     commit: str | None = Field(None, description="Its commit that you have read; default: tip")

@@ -13,4 +13,5 @@ order.py            the merge of the order of three sequences
 resolutions.py      new content that resolves a conflict, fitted to the position of its unit
 sections.py         the sections of the three versions of a document, with common ids
 trees.py            the three-way merge of trees, file by file
+union.py            both texts of a conflict, one after the other
 """

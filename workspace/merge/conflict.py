@@ -13,7 +13,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    FitContent = Callable[["UnitConflict", bytes | None, bytes], bytes | None]
+    FitContent = Callable[["UnitConflict", "Resolution", bytes], bytes | None]
 
 
 class UnitKind(StrEnum):
@@ -56,11 +56,17 @@ class UnitConflict(NamedTuple):
 
 
 class ResolutionChoice(StrEnum):
-    """The version of a unit that a merge takes."""
+    """The version of a unit that a merge takes; a union is ours followed by theirs."""
 
     OURS = "ours"
     THEIRS = "theirs"
+    UNION = "union"
     CONTENT = "content"
+
+    @property
+    def is_side(self) -> bool:
+        """Return True for the version of one side, which is not a new text."""
+        return self in (ResolutionChoice.OURS, ResolutionChoice.THEIRS)
 
 
 class Resolution(NamedTuple):
@@ -68,6 +74,9 @@ class Resolution(NamedTuple):
 
     choice: ResolutionChoice
     content: bytes | None = None
+
+
+_NEW_CONTENT = {ResolutionChoice.UNION: "both versions", ResolutionChoice.CONTENT: "new content"}
 
 
 class InvalidResolution(WorkspaceError):
@@ -90,8 +99,8 @@ class MergedDocument(NamedTuple):
 class Conflicts:
     """The conflicts of one merge, collected during the merge. A conflict may have a resolution.
 
-    `ending` is the document's line ending, which new content also receives. `fit_content` adapts new content
-    to the position of its unit.
+    `ending` is the document's line ending, which new content also receives. `fit_content` returns new
+    content, or a union, adapted to the position of its unit.
     """
 
     def __init__(
@@ -132,25 +141,26 @@ class Conflicts:
                 return conflict.ours
             case ResolutionChoice.THEIRS:
                 return conflict.theirs
-            case ResolutionChoice.CONTENT:
-                return self._fit_content(conflict, resolution.content, self._ending)
+            case ResolutionChoice.UNION | ResolutionChoice.CONTENT:
+                return self._fit_content(conflict, resolution, self._ending)
 
     def has_new_content(self, unit: UnitId) -> bool:
-        """Return True if a unit is resolved with new content."""
+        """Return True if a unit is resolved with new content, or with both texts."""
         resolution = self._resolutions.get(unit)
-        return resolution is not None and resolution.choice is ResolutionChoice.CONTENT
+        return resolution is not None and not resolution.choice.is_side
 
     def resolve_for_theirs(self, conflict: UnitConflict) -> bool:
         """Record a conflict of a unit without new content, such as a position.
 
         Return True if its resolution chooses theirs.
 
-        Raises InvalidResolution for new content.
+        Raises InvalidResolution for new content and for a union.
         """
         resolution = self._resolutions.get(conflict.unit)
-        if resolution is not None and resolution.choice is ResolutionChoice.CONTENT:
+        if resolution is not None and not resolution.choice.is_side:
+            kind, place = conflict.unit.kind, conflict.unit.where
             raise InvalidResolution(
-                f"the {conflict.unit.kind} of '{conflict.unit.where}' cannot be resolved with new content",
+                f"the {kind} of '{place}' cannot be resolved with {_NEW_CONTENT[resolution.choice]}",
                 fix="Choose 'ours' or 'theirs'.",
                 unit=conflict.unit,
             )

@@ -43,6 +43,7 @@ from workspace.merge.sections import (
     merge_trees,
     select_sections,
 )
+from workspace.merge.union import ANCHOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,10 +51,6 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.merge.conflict import Resolution
     from workspace.merge.sections import MergedTree, SectionId, SectionVersion
-
-_ANCHOR = re.compile(
-    rb"""\{(?::|/\*)?[ \t]*#[^{}\r\n]{1,200}\}|<a (?:id|name)="?[^<>"\r\n]{1,200}"?(?:></a>|/?>)"""
-)
 
 # A merge may rewrite the level of a heading, the number of an item, and a task's box.
 _LINE_MARKERS = re.compile(
@@ -107,7 +104,7 @@ def _normalize_lines(lines: Counter[bytes]) -> Counter[bytes]:
     result: Counter[bytes] = Counter()
     for line, count in lines.items():
         markers = _LINE_MARKERS.match(line)
-        text = _ANCHOR.sub(b"", line[markers.end() :] if markers else line)
+        text = ANCHOR.sub(b"", line[markers.end() :] if markers else line)
         if _TEXT_CHARACTER.search(text):
             result[text.strip(b"# \t")] += count
     return result

@@ -12,25 +12,35 @@ from workspace.document.document import Document
 from workspace.document.splices import find_text_end, find_text_start
 from workspace.markdown.lines import LINE_END_BYTES
 from workspace.merge.block_alignment import parse_blocks
-from workspace.merge.conflict import InvalidResolution, UnitKind
+from workspace.merge.conflict import InvalidResolution, ResolutionChoice, UnitKind
 from workspace.merge.front_matter import COMMENTS, DELIMITERS, split_key_lines
 from workspace.merge.sections import format_heading
+from workspace.merge.union import join_sides
 
 if TYPE_CHECKING:
-    from workspace.merge.conflict import UnitConflict, UnitId
+    from workspace.merge.conflict import Resolution, UnitConflict, UnitId
 
 _TITLE_BEFORE = b"# -\n\n"  # a title, so that the text below it is not parsed as title or front matter
 _HEADING_AFTER = b"\n\n# -\n"  # a heading that an unclosed fence or comment would contain
 _DELIMITER = b"---\n"
 
 
-def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) -> bytes | None:
-    """Return new content of a unit without blank lines around it, with the document's line endings.
+def fit_content(conflict: UnitConflict, resolution: Resolution, ending: bytes) -> bytes | None:
+    """Return new content or a union without blank lines around it, with the document's line endings.
 
     Return None to remove the unit; blank content also removes it. The content of a file, and a copy of one of
     the versions, are not changed. Raises InvalidResolution for content that would be parsed as another unit.
     """
-    unit = conflict.unit
+    unit, content = conflict.unit, resolution.content
+    if resolution.choice is ResolutionChoice.UNION:
+        content = join_sides(conflict)
+        if content is None:
+            location = f" of '{unit.where}'" if unit.where else ""
+            raise InvalidResolution(
+                f"both versions of the {unit.kind}{location} cannot stay",
+                fix="Choose 'ours' or 'theirs', or write the content.",
+                unit=unit,
+            )
     if content is None or unit.kind is UnitKind.DOCUMENT:
         return content
     text = content[find_text_start(content, 0, len(content)) : find_text_end(content, 0, len(content))]

@@ -248,6 +248,11 @@ class FileConflicts:
                 return None
             case ResolutionChoice.THEIRS:
                 return WholeEntry(theirs)
+            case ResolutionChoice.UNION:
+                raise _make_resolution_error(
+                    f"both versions of the file '{path}' cannot stay",
+                    "Choose 'ours' or 'theirs', or write the content.",
+                )
             case ResolutionChoice.CONTENT:
                 return WholeEntry(None) if resolution.content is None else resolution.content
 
@@ -260,7 +265,7 @@ class FileConflicts:
         if resolution is None:
             self._add_path_conflict(ours.path, base.path, ours.path, theirs.path)
             return False
-        if resolution.choice is ResolutionChoice.CONTENT:
+        if not resolution.choice.is_side:
             raise _make_resolution_error(
                 "the path of a file cannot be resolved with new content", "Choose 'ours' or 'theirs'."
             )

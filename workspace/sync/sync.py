@@ -192,7 +192,7 @@ def merge_remote(
             }
             has_new_choice = not new_choices.items() <= side_choices.items()
             if not has_new_choice or any(
-                side_choice.choice is ResolutionChoice.CONTENT for side_choice in new_choices.values()
+                not side_choice.choice.is_side for side_choice in new_choices.values()
             ):
                 raise
             side_choices.update(new_choices)
@@ -272,7 +272,7 @@ def _check_content(merge: Merge, resolutions: Resolutions) -> None:
     new_paths = {
         changed_path
         for path, units in resolutions.items()
-        if any(resolution.choice is ResolutionChoice.CONTENT for resolution in units.values())
+        if any(not resolution.choice.is_side for resolution in units.values())
         for changed_path in (path, merge.moved_paths.get(path, path))
     }
     new_changes = {path: merge.changes[path] for path in new_paths if path in merge.changes}

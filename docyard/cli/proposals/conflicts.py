@@ -127,6 +127,7 @@ def print_conflicts(
     earlier_text = "".join(f" {shlex.quote(word)}" for word in earlier_options)
     side_command = f"docyard proposals refresh {id}{earlier_text}{example_options}{ellipsis}"
     printer.print_command(complete_commands(side_command), indent=2)
+    printer.print_line("or keep both texts, ours first, with --union;")
     printer.print_line("or write the decisions, which may contain new text, into a file:")
     for file_command in (
         f"docyard proposals conflicts {id} --json > decisions.json",
@@ -158,19 +159,24 @@ def resolve_choices(
     decisions: Mapping[str, Mapping[UnitId, Resolution]],
     ours: Sequence[str],
     theirs: Sequence[str],
+    union: Sequence[str] = (),
 ) -> Decisions:
-    """Return `decisions` and the decisions for the conflicts that `ours` and `theirs` name.
+    """Return `decisions` and the decisions for the conflicts that `ours`, `theirs` and `union` name.
 
     A name may be the name of a conflict, the address of a section, or the path of a file. Raises
-    click.UsageError if no conflict has a name, or if a conflict is decided for both sides.
+    click.UsageError if no conflict has a name, or if a conflict has two decisions.
     """
     all_decisions: Decisions = {path: dict(units) for path, units in decisions.items()}
     choices: dict[tuple[str, UnitId], ResolutionChoice] = {}
-    for names, choice in ((ours, ResolutionChoice.OURS), (theirs, ResolutionChoice.THEIRS)):
+    for names, choice in (
+        (ours, ResolutionChoice.OURS),
+        (theirs, ResolutionChoice.THEIRS),
+        (union, ResolutionChoice.UNION),
+    ):
         for name in names:
             for path, unit in _find_conflicts(name, conflicts):
                 if choices.setdefault((path, unit), choice) is not choice:
-                    raise click.UsageError(f"{format_conflict_name(path, unit)} has decisions for both sides")
+                    raise click.UsageError(f"{format_conflict_name(path, unit)} has two decisions")
                 all_decisions.setdefault(path, {})[unit] = Resolution(choice)
     return all_decisions
 

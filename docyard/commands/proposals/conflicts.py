@@ -21,8 +21,8 @@ def command(proposal_id: str, repo: Path | None, branch: str | None, as_json: bo
     """Show the conflicts of a proposal with its target: the base, ours and theirs.
 
     Ours is the proposal, and theirs is its target. The refresh command accepts the name of each conflict.
-    With --json the output is a template for `refresh --resolve`: set each `choice` to ours, theirs or
-    content. Exits with 1 if there is a conflict.
+    With --json the output is a template for `refresh --resolve`: set each `choice` to ours,
+    theirs, union (both texts) or content. Exits with 1 if there is a conflict.
 
     \b
     Example:

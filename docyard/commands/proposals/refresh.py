@@ -26,12 +26,19 @@ if TYPE_CHECKING:
 @click.option(
     "--theirs", metavar="CONFLICT", multiple=True, help="Resolve with the target's version. Can be repeated."
 )
+@click.option(
+    "--union",
+    metavar="CONFLICT",
+    multiple=True,
+    help="Keep both texts, the proposal's first. Can be repeated.",
+)
 @click.option("--resolve", metavar="FILE", help="A JSON or TOML file with decisions; - for standard input.")
 @parameters.actor_options
 def command(
     proposal_id: str,
     ours: tuple[str, ...],
     theirs: tuple[str, ...],
+    union: tuple[str, ...],
     resolve: str | None,
     token_file: Path | None,
     repo: Path | None,
@@ -72,11 +79,11 @@ def command(
     choices: dict[str, dict[UnitId, Resolution]] = {}
 
     def choose_resolutions(conflicts: Sequence[FileConflict]) -> Resolutions:
-        choices.update(resolve_choices(conflicts, file_decisions, ours, theirs))
+        choices.update(resolve_choices(conflicts, file_decisions, ours, theirs, union))
         return choices
 
     refresh_resolutions = None
-    if file_decisions or ours or theirs:
+    if file_decisions or ours or theirs or union:
         find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
         refresh_resolutions = RefreshResolutions(
             choose_resolutions, *(parse_commits(text) if text is not None else ())
@@ -96,6 +103,7 @@ def command(
         arguments_by_option = {
             "--ours": ours,
             "--theirs": theirs,
+            "--union": union,
             "--resolve": (resolve,) if resolve else (),
         }
         earlier_options = [

@@ -1,8 +1,8 @@
 """The conflicts of a proposal with its target, and the form that resolves all of them.
 
-A form has a choice for each conflict: one side, or a text of the user. The choices are valid for the commits
-that the form shows. If a branch has moved since, nothing is merged, and the form is shown again with its
-content.
+A form has a choice for each conflict: one side, both, or a text of the user. The choices are valid for the
+commits that the form shows. If a branch has moved since, nothing is merged, and the form is shown again with
+its content.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitKind
+from workspace.merge.union import join_sides
 from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import has_committed
@@ -169,7 +170,8 @@ class VersionView(NamedTuple):
 class ConflictView(NamedTuple):
     """A conflict with its versions, and the current choice. `base` is None if the base lacks the unit.
 
-    `content` is the text in the field of the user's text; None if the conflict has no such field.
+    `content` is the text in the field of the user's text; None if the conflict has no such field. `has_union`
+    is true if both texts can stay.
     `is_choice_outdated` is true if the choice was made for other versions. `discarded_digest` is the digest
     of an own text that the choice would discard.
     """
@@ -184,6 +186,7 @@ class ConflictView(NamedTuple):
     theirs: VersionView
     choice: str
     content: str | None
+    has_union: bool
     is_choice_outdated: bool
     problem: str
     discarded_digest: str = ""
@@ -350,6 +353,7 @@ def _build_conflict_view(
         _build_version_view(unit, conflict.theirs, base_text),
         choice,
         content,
+        join_sides(conflict) is not None,
         is_choice_outdated,
         f"{error.message}. {error.fix}" if error is not None and is_invalid else "",
         discarded_digest,

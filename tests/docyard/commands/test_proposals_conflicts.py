@@ -95,6 +95,21 @@ def test_unresolved_conflict_changes_no_branch(
     assert git("for-each-ref") == refs_before
 
 
+def test_union_keeps_both_texts(repo: Path, git: Git, proposal_id: str, run_command: RunCommand) -> None:
+    options = ["--union", "plan.md#steps", "--union", "plan.md#_preamble"]
+    # No union of a task has a meaning, so its conflict needs a side.
+    error = run_command("refresh", proposal_id, "--union", "plan.md", code=3)
+    assert "both versions of the task" in error
+    [name] = [
+        line for line in run_command("conflicts", proposal_id, code=1).splitlines() if line.startswith("task")
+    ]
+    run_command("refresh", proposal_id, *options, "--ours", name)
+    merged_text = read_merged_plan(repo, git)
+    assert "Our step.\n\nTheir step.\n" in merged_text
+    assert "Our words.\n\nTheir words.\n" in merged_text
+    assert "- [ ] Measure ours" in merged_text
+
+
 def test_names_resolve_one_unit_or_whole_file(
     repo: Path, git: Git, proposal_id: str, run_command: RunCommand
 ) -> None:

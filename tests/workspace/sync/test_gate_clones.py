@@ -179,6 +179,18 @@ def test_new_settings_content_is_refused_if_ours_has_no_rules(file_sync_pair: Sy
         )
 
 
+def test_union_of_a_protected_text_is_refused(file_sync_pair: SyncPair) -> None:
+    first_clone, second_clone = make_clones(file_sync_pair, BASE_FILES)
+    line = PAGE_TEXT.rstrip("\n").rpartition("\n")[2]
+    for clone, text in ((first_clone, "Theirs."), (second_clone, "Ours.")):
+        clone.propose_and_merge_files({"specs/b.md": PAGE_TEXT.replace(line, text)})
+        if clone is first_clone:
+            clone.sync()
+    with pytest.raises(Protected):
+        second_clone.sync(make_chooser(ResolutionChoice.UNION))
+    assert second_clone.sync(make_chooser(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+
+
 def test_text_without_approval_is_refused_under_stricter_rule(file_sync_pair: SyncPair) -> None:
     weak_rules = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
     first_clone, second_clone = make_clones(

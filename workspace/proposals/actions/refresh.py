@@ -95,6 +95,7 @@ def _describe_decisions(merge: Merge, resolutions: Resolutions, target: str) -> 
     versions = {
         ResolutionChoice.OURS: "the proposal's version",
         ResolutionChoice.THEIRS: f"the version of {target}",
+        ResolutionChoice.UNION: f"both texts, the proposal's before that of {target}",
         ResolutionChoice.CONTENT: "a new text",
     }
     lines = []

@@ -110,10 +110,11 @@ def test_person_is_asked_before_becoming_an_author(pages: ProposalPages) -> None
     [
         ("ours", "", "Run ours.", "the proposal's version"),
         ("theirs", "", "Run theirs.", "the version of main"),
+        ("union", "", "Run ours.\n\nRun theirs.", "both texts, the proposal's before that of main"),
         ("content", "Run both.\nIn turn.", "Run both.\nIn turn.", "a new text"),
         ("content", "", None, "deleted"),
     ],
-    ids=["ours", "theirs", "own-words", "nothing"],
+    ids=["ours", "theirs", "both", "own-words", "nothing"],
 )
 def test_resolution_is_written_to_the_proposal(
     pages: ProposalPages, choice: str, content: str, expected: str | None, decision: str
@@ -228,6 +229,15 @@ def test_incomplete_resolutions_merge_nothing(pages: ProposalPages) -> None:
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 
 
+def test_texts_with_one_anchor_cannot_both_stay(pages: ProposalPages) -> None:
+    proposal = create_conflict(pages, "Run ours. {#here}", "Run theirs. {#here}")
+    assert 'value="union"' not in pages.get_proposal_page(proposal, "conflicts")
+    fields, [id] = read_conflict_form(pages, proposal)
+    status, html = send_resolution(pages, proposal, fields | {f"choice-{id}": "union"})
+    assert status == 400
+    assert "Both versions of the text of 'install' cannot stay" in extract_text(html)
+
+
 def test_invalid_text_is_refused(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
     fields, [id] = read_conflict_form(pages, proposal)
@@ -279,7 +289,9 @@ def test_metadata_and_task_conflicts_are_resolved(
     proposal = pages.setup.open("Change it")
     commit_file_to_branch(pages, proposal.content.branch, build_text(ours), "notes.md")
     commit_file_to_branch(pages, "main", build_text(theirs), "notes.md")
-    assert kind in extract_text(pages.get_proposal_page(proposal, "conflicts"))
+    html = pages.get_proposal_page(proposal, "conflicts")
+    assert kind in extract_text(html)
+    assert 'value="union"' not in html
     fields, [id, *_] = read_conflict_form(pages, proposal)
     assert send_resolution(pages, proposal, fields | {f"choice-{id}": "theirs"})[0] == 303
 
