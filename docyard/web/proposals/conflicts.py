@@ -12,7 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.proposals.conflicts import ConflictSet, find_conflicts, format_version
+from docyard.proposals.conflicts import ConflictSet, SideHistory, find_conflicts, format_version
 from docyard.terminal.exits import CommandError
 from docyard.web.diff.diff import DiffRows, build_rows
 from docyard.web.errors import get_status
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from docyard.web.page_request import PageRequest
+    from workspace.history.commits import CommitInfo
     from workspace.merge.conflict import UnitConflict, UnitId
     from workspace.merge.trees import FileConflict, Resolutions
     from workspace.proposals.events import Event
@@ -161,10 +162,14 @@ _KIND_LABELS = {
 
 
 class VersionView(NamedTuple):
-    """One version of a unit: its differences from the base, or a note if they are not shown."""
+    """One version of a unit: its differences from the base, or a note if they are not shown.
+
+    `origin` describes the commit that wrote the version on its side; None if it is unknown.
+    """
 
     rows: DiffRows
     note: str = ""
+    origin: CommitInfo | None = None
 
 
 class ConflictView(NamedTuple):
@@ -273,8 +278,12 @@ def _render_page(
     is_asked: bool = False,
     status: int | None = None,
 ) -> Response:
+    sides = [
+        SideHistory(request.workspace, commit) if commit is not None and conflict_set.conflicts else None
+        for commit in (conflict_set.commit, conflict_set.target_commit)
+    ]
     views = [
-        _build_conflict_view(path, conflict, form_choices, error)
+        _build_conflict_view(path, conflict, form_choices, error, sides)
         for path, conflict in conflict_set.conflicts[:MAX_CONFLICTS]
     ]
     editable_ids = {view.id for view in views} if proposal.is_open and request.may_write else set[str]()
@@ -321,6 +330,7 @@ def _build_conflict_view(
     conflict: UnitConflict,
     form_choices: Mapping[str, FormChoice],
     error: WorkspaceError | None,
+    sides: Sequence[SideHistory | None],
 ) -> ConflictView:
     unit, id, versions_digest = (
         conflict.unit,
@@ -342,6 +352,12 @@ def _build_conflict_view(
     content = _get_initial_text(conflict)
     if content is not None and form_choice is not None and form_choice.content.strip():
         content = form_choice.content
+    our_view, their_view = (
+        _build_version_view(unit, version, base_text)._replace(
+            origin=side.find_commit(path, conflict, version) if side is not None else None
+        )
+        for version, side in zip((conflict.ours, conflict.theirs), sides, strict=True)
+    )
     return ConflictView(
         id,
         versions_digest,
@@ -349,8 +365,8 @@ def _build_conflict_view(
         unit.where,
         _KIND_LABELS[unit.kind],
         _build_version_view(unit, conflict.base, None) if conflict.base is not None else None,
-        _build_version_view(unit, conflict.ours, base_text),
-        _build_version_view(unit, conflict.theirs, base_text),
+        our_view,
+        their_view,
         choice,
         content,
         join_sides(conflict) is not None,

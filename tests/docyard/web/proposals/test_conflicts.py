@@ -14,6 +14,8 @@ from workspace.proposals.proposal import Proposal
 _HIDDEN_FIELD = re.compile(r'name="(commit|target|key|seen-[0-9a-f]{16})" value="([^"]*)"')
 _CONFLICT_ID = re.compile(r'id="conflict-([0-9a-f]{16})"')
 
+_ORIGIN = re.compile(r'<p class="quiet small origin">(.*?)</p>')
+
 Form = dict[str, str]
 
 
@@ -153,6 +155,34 @@ def test_both_versions_are_shown(pages: ProposalPages) -> None:
     assert '<del>it</del><span class="became"> → </span><ins>ours</ins>' in html
     assert '<del>it</del><span class="became"> → </span><ins>theirs</ins>' in html
     assert ">\nRun ours.</textarea>" in html
+
+
+def list_origins(html: str) -> list[str]:
+    """Return the texts of the commits that are named as the origins of versions, in order."""
+    return [" ".join(re.sub("<[^>]*>", "", text).split()) for text in _ORIGIN.findall(html)]
+
+
+def test_each_side_names_the_commit_that_wrote_its_text(pages: ProposalPages) -> None:
+    proposal = create_conflict(pages)
+    setup = pages.setup
+    ours, theirs = (setup.repo.git("rev-parse", ref).strip() for ref in (proposal.content.branch, "main"))
+    commit_file_to_branch(pages, proposal.content.branch, "# Notes\n\nOther.\n", "notes.md")
+    commit_file_to_branch(pages, "main", GUIDE.replace("Run it.", "Run theirs.").replace("Use", "Apply"))
+    name = setup.repo.git("config", "user.name").strip()
+    html = pages.get_proposal_page(proposal, "conflicts")
+    assert list_origins(html) == [f"{commit[:8]} by {name}, just now" for commit in (ours, theirs)]
+    assert f'href="/commit/{theirs}"' in html
+
+
+def test_removed_side_names_the_commit_that_removed_it(pages: ProposalPages) -> None:
+    proposal = pages.setup.open("Drop the guide")
+    commit_file_to_branch(pages, proposal.content.branch, None)
+    commit_file_to_branch(pages, "main", GUIDE.replace("Run it.", "Run theirs."))
+    commits = [
+        pages.setup.repo.git("rev-parse", ref).strip()[:8] for ref in (proposal.content.branch, "main")
+    ]
+    origins = list_origins(pages.get_proposal_page(proposal, "conflicts"))
+    assert [origin.split()[0] for origin in origins] == commits
 
 
 def test_second_resolution_is_refused_and_preserved(pages: ProposalPages) -> None:
