@@ -18,6 +18,7 @@ from docyard.web.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path
 from docyard.web.documents.task_boxes import TASK_MARK, build_task_form, replace_boxes
 from docyard.web.library.navigation import build_tree
+from docyard.web.library.proposed_documents import find_proposed_documents, find_shown_proposal
 from docyard.web.live import format_unfinished_version
 from docyard.web.proposals.view import STATE_TAGS, create_idempotency_key
 from docyard.web.templates import mark_trusted
@@ -145,7 +146,7 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
     from workspace.rendering.links import RenderOptions
     from workspace.rendering.renderer import render
 
-    proposal = find_shown_proposal(request)
+    proposal, proposed = find_shown_proposal(request), find_proposed_documents(request)
     has_boxes = len(document.data) <= _MAX_COUNTED_BYTES and bool(document.all_tasks)
     task_form = build_task_form(request, proposal=proposal or "") if has_boxes else None
     options = RenderOptions(
@@ -170,7 +171,10 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         "document.html",
         document=document,
         crumbs=build_crumbs(path),
-        tree=build_tree(request.snapshot, path.rpartition("/")[0], path),
+        tree=build_tree(
+            request.snapshot, path.rpartition("/")[0], path, proposed.removed_paths if proposed else ()
+        ),
+        proposed=proposed,
         rendered_page=add_page_links(rendered_document, section_links, document if task_form else None),
         task_form=task_form,
         section_links=section_links,
@@ -193,17 +197,6 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
     if frame_url:
         page.headers["Content-Security-Policy"] = PAGE_POLICY
     return page
-
-
-def find_shown_proposal(request: PageRequest) -> str | None:
-    """Return the id of the open proposal whose branch is shown; None for another ref."""
-    from workspace.proposal_ids import read_id_prefix
-    from workspace.revisions import may_name_proposal
-
-    if not request.ref or not may_name_proposal(request.workspace.git, request.ref):
-        return None
-    prefix = read_id_prefix(request.ref) or request.ref
-    return next((item.id for item in request.proposals if item.id.startswith(prefix) and item.is_open), None)
 
 
 def _find_folder_or_raw_url(request: PageRequest, path: str) -> str | None:

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from docyard.web.endpoints import build_get_endpoint
 from docyard.web.library.folders import Folder, build_sort_key, list_folder
 from docyard.web.library.navigation import build_tree
+from docyard.web.library.proposed_documents import find_proposed_documents
 from docyard.web.library.search import render_search
 from docyard.web.library.suggestions import render_suggestions
 from docyard.web.live import build_events_endpoint
@@ -106,12 +107,14 @@ def render_library(request: PageRequest) -> Response:
         page_entries, has_more = contents.documents, False
     rows = _build_rows(request, snapshot, [path for path in page_entries if isinstance(path, str)])
     folder_url = request.urls.folder(folder)
+    proposed = find_proposed_documents(request)
     filters = {"tasks": "open" if has_open_task_filter else None, "ref": request.ref}
     base_url = folder_url.partition("?")[0]
     return request.page(
         "library.html",
         **_build_location(request, folder),
-        tree=build_tree(snapshot, folder),
+        tree=build_tree(snapshot, folder, removed_paths=proposed.removed_paths if proposed else ()),
+        proposed=proposed,
         folders=[entry for entry in page_entries if isinstance(entry, Folder)],
         rows=rows,
         groups=_build_groups(request, snapshot, folder, contents.documents_below) if is_grouped else (),
@@ -142,6 +145,7 @@ def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
 def _build_empty_variables() -> Mapping[str, Any]:
     return {
         "tree": None,
+        "proposed": None,
         "folders": (),
         "rows": (),
         "groups": (),

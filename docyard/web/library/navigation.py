@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from docyard.web.library.folders import join_path, list_folder
+from docyard.web.library.folders import build_sort_key, join_path, list_folder
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from docyard.web.library.folders import Folder, FolderContents
     from workspace.snapshot.snapshot import Snapshot
@@ -48,11 +48,14 @@ _cached_contents: LRUCache[tuple[str | None, str], FolderContents] = LRUCache(
 )
 
 
-def build_tree(snapshot: Snapshot, folder: str, document: str = "") -> TreeFolder | None:
+def build_tree(
+    snapshot: Snapshot, folder: str, document: str = "", removed_paths: Collection[str] = ()
+) -> TreeFolder | None:
     """Return the tree that leads to a folder, or to a document in it; None if there are no documents.
 
-    Without a document, the documents of the folder are left out, because its page lists them. Raises
-    DocumentNotFound if the folder has no documents.
+    `removed_paths` are documents that the snapshot does not have and that are listed. Without a document, the
+    documents of the folder are left out, because its page lists them. Raises DocumentNotFound if the folder
+    has no documents.
     """
     if not snapshot.documents:
         return None
@@ -68,6 +71,8 @@ def build_tree(snapshot: Snapshot, folder: str, document: str = "") -> TreeFolde
         position = next((i for i, item in enumerate(contents.folders) if item.path == open_path), 0)
         folders = select_near(contents.folders, position, limit)
         all_documents = contents.documents if tree is not None or document else ()
+        removed = [item for item in removed_paths if item.rpartition("/")[0] == path and all_documents]
+        all_documents = sorted({*all_documents, *removed}, key=build_sort_key) if removed else all_documents
         position = all_documents.index(document) if tree is None and document else 0
         documents = select_near(all_documents, position, limit)
         omitted_count = len(contents.folders) + len(all_documents) - len(folders) - len(documents)
