@@ -56,6 +56,13 @@ class DiffRow(NamedTuple):
         """Return the number of lines in the new text."""
         return sum(run.text.count("\n") for run in self.new) + 1
 
+    @property
+    def is_table(self) -> bool:
+        """Return True if all lines are rows of a table, which are too long for half of the width."""
+        texts = ["".join(run.text for run in runs) for runs in (self.old, self.new)]
+        lines = [line.strip() for text in texts for line in text.split("\n")]
+        return any(lines) and all(line[:1] in ("", "|") for line in lines)
+
 
 class DiffRows(NamedTuple):
     """The rows of a change, and the number of omitted characters after them in both texts."""

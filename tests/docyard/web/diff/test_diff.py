@@ -137,3 +137,13 @@ def test_unchanged_text_is_limited_and_omissions_are_counted() -> None:
     replacement = build_rows("Old.\n", "word " * 1_000, 1_000)
     shown_chars = sum(len(piece.text) for row in replacement.rows for piece in row.old + row.new)
     assert replacement.omitted_chars == len("Old.") + 5_000 - shown_chars
+
+
+def test_rows_of_tables_are_distinguished_from_other_text() -> None:
+    table = "| a | b |\n|---|---|\n| one | 1 |\n| two | 2 |\n"
+    rows = build_rows(f"An old text.\n\n{table}", f"A new text.\n\n{table.replace('2', '3')}").rows
+    assert [(row.kind, row.is_table) for row in rows] == [
+        ("words", False),
+        ("same", True),
+        ("words", True),
+    ]
