@@ -231,25 +231,25 @@ def _replace_toml(text: str, table: str, server: Mapping[str, Any]) -> str:
     expected[table][SERVER_NAME] = dict(server)
     lines = text.splitlines(keepends=True)
     own_header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\.\s*\"?{SERVER_NAME}\"?\s*[.\]]")
-    kept_lines, position, is_own = list[str](), None, False
+    new_lines, position, is_own = list[str](), None, False
     trailing_lines = list[str]()  # blank lines and comments, which belong to the table after them
     for line in lines:
         if line.lstrip().startswith("["):
             is_own = own_header.match(line) is not None
-            position = len(kept_lines) if is_own and position is None else position
-            kept_lines += trailing_lines if not is_own else []
+            position = len(new_lines) if is_own and position is None else position
+            new_lines += trailing_lines if not is_own else []
             trailing_lines = []
         if not is_own:
-            kept_lines.append(line)
+            new_lines.append(line)
         else:
             is_trailing = not line.strip() or line.lstrip().startswith("#")
             trailing_lines = [*trailing_lines, line] if is_trailing else []
     newline = "\r\n" if "\r\n" in text else "\n"
     new_table = format_toml_table(f"{table}.{SERVER_NAME}", server)
     if position is not None:
-        kept_lines[position:position] = [f"{line}{newline}" for line in new_table.splitlines()]
-    kept_lines += trailing_lines
-    replaced = "".join(kept_lines)
+        new_lines[position:position] = [f"{line}{newline}" for line in new_table.splitlines()]
+    new_lines += trailing_lines
+    replaced = "".join(new_lines)
     try:
         return _check_replaced(replaced, tomllib.loads(replaced), expected)
     except tomllib.TOMLDecodeError as error:
