@@ -1,0 +1,3 @@
+-- On the primary server, once: psql --host 127.0.0.1 --username postgres --file database.sql
+CREATE ROLE docyard LOGIN PASSWORD 'CHANGE-4';
+CREATE DATABASE docyard OWNER docyard;
