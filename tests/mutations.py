@@ -55,6 +55,20 @@ MUTATIONS = (
         ("tests/index/postgres/test_storage.py",),
     ),
     Mutation(
+        "a server of PostgreSQL that does not answer delays one connection only",
+        "index/postgres/servers.py",
+        "        server.is_silent = True\n",
+        "        server.is_silent = False\n",
+        ("tests/index/postgres/test_servers.py",),
+    ),
+    Mutation(
+        "a request to a server of PostgreSQL that stops answering ends",
+        "index/postgres/servers.py",
+        "                end.shutdown(socket.SHUT_RDWR)",
+        "                pass",
+        ("tests/index/postgres/test_servers.py",),
+    ),
+    Mutation(
         "the page of proposals computes merges for a limited time",
         "docyard/web/proposals/list.py",
         "page.items, proposals, max_merge_s=_MAX_MERGE_S)",

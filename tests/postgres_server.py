@@ -9,12 +9,13 @@ import importlib.util
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 START_TIMEOUT_S = 30.0
@@ -79,6 +80,15 @@ class PostgresServer:
             self._run("pg_ctl", "-D", str(self._data_folder), "-m", "immediate", "-w", "stop")
             self._process.wait()
             self._process = None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server and to its processes."""
+        assert self._process is not None
+        process = self._process.pid
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        for id in (process, *map(int, children)):
+            with suppress(ProcessLookupError):  # the process of a connection may have ended
+                os.kill(id, number)
 
     def create_database(self) -> str:
         """Return the URL of a new, empty database."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from index.port import EngineUnavailable
+from index.postgres.servers import RequestWatch, Servers
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -17,20 +18,10 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-RETRY_AFTER_S = 2.0
+RETRY_AFTER_S = 1.0
 """Seconds after a failed connection in which no other is tried, so that searches do not wait for each."""
 
 _MAX_IDLE_CONNECTIONS = 4
-_CONNECT_OPTIONS: dict[str, Any] = {
-    "connect_timeout": 3,
-    # A network that drops all packets would otherwise hold threads for a quarter of an hour.
-    "tcp_user_timeout": 10_000,  # milliseconds
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "fallback_application_name": "docyard",
-}
-
 T = TypeVar("T")
 
 
@@ -41,7 +32,7 @@ class InvalidEngine(WorkspaceError):
 
 
 class Database:
-    """The connections to one server. Safe to use from threads, and after a fork.
+    """The connections to the servers of a URL. Safe to use from threads, and after a fork.
 
     No connection is made before the first use. Raises InvalidEngine.
     """
@@ -49,6 +40,7 @@ class Database:
     def __init__(self, url: str) -> None:
         _check_url(url)
         self._url = url
+        self._servers = Servers(url)
         self._lock = threading.Lock()
         self._idle_connections: list[Connection] = []
         self._process_id = os.getpid()
@@ -58,8 +50,8 @@ class Database:
     def run(self, work: Callable[[Connection], T]) -> T:
         """Call `work` with a connection, on which each statement outside a transaction is committed.
 
-        If the server has closed an idle connection, the work is repeated with a new one. Raises
-        EngineUnavailable.
+        If the server has closed an idle connection, or accepts no writes any more, the work is repeated with
+        a new one. Raises EngineUnavailable.
         """
         with _translate_errors():
             while True:
@@ -68,7 +60,13 @@ class Database:
                 if connection is None:
                     connection = self._connect()
                 try:
-                    return work(connection)
+                    with RequestWatch(connection):
+                        return work(connection)
+                except _driver().errors.ReadOnlySqlTransaction:
+                    # Behind a pooler, a connection stays when its server becomes a replica.
+                    if is_new:
+                        raise
+                    connection.close()
                 except _driver().OperationalError:
                     if is_new or not connection.broken:
                         raise
@@ -87,6 +85,7 @@ class Database:
             if self._process_id != os.getpid():
                 # They belong to the parent process, which still uses them.
                 self._process_id, self._idle_connections = os.getpid(), []
+                self._servers = Servers(self._url)
             return self._idle_connections.pop() if self._idle_connections else None
 
     def _give_back(self, connection: Connection) -> None:
@@ -102,10 +101,7 @@ class Database:
             raise self._failure
         try:
             with _translate_errors():
-                # A pooler between node and server may not know the statements that were prepared.
-                connection: Connection = _driver().connect(
-                    self._url, autocommit=True, prepare_threshold=None, **_CONNECT_OPTIONS
-                )
+                connection = self._servers.connect()
         except EngineUnavailable as error:
             self._failure, self._retry_time = error, time.monotonic() + RETRY_AFTER_S
             raise

@@ -86,7 +86,7 @@ def test_stopped_database_gives_stale_results_and_fresh_ones_after_its_start(
         with pytest.raises(EngineUnavailable):
             new_node.search("okapi")
         server.start()
-        time.sleep(2.1)
+        time.sleep(1.1)
         for index in (node, new_node):
             assert describe(index.search("okapi")) == (repo.head(), False, ["new.md"])
 

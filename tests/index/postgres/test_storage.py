@@ -248,7 +248,7 @@ def test_stopped_database_leaves_the_open_index_and_is_used_again(
             node.state()
         assert time.monotonic() - start < 0.1
         server.start()
-        time.sleep(2.1)
+        time.sleep(1.1)
         assert apply(node, "c1", "c2", "b.md").commit == "c2"
         assert (read_state(other_node).commit, search(other_node)) == ("c2", ["a.md", "b.md"])
 
