@@ -127,6 +127,8 @@ def check_all(
     folder: Path, branch: str | None, progress: console.ReportProgress | None = None
 ) -> Iterator[Finding]:
     """Yield every finding, in the order repository, rules, proposals, remote, index, environment."""
+    from docyard import environment
+    from docyard.doctor.engine import check_engine
     from docyard.doctor.environment import check_repository_state
     from docyard.doctor.index import check_index
     from docyard.doctor.proposals import check_approvals, check_proposals, check_remote, check_remote_urls
@@ -150,6 +152,7 @@ def check_all(
         check_remote_urls(workspace.git),
         check_remote(workspace),
         check_index(workspace),
+        check_engine(environment.read_engine_options()),
     ):
         try:
             for finding in findings:

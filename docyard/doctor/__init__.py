@@ -1,6 +1,7 @@
 """The checks of `docyard doctor`: problems, the commands that fix them, and the fixes of `--fix`.
 
 documents.py     checks of the served commit: document types, manifests and documents
+engine.py        checks of the database of indexes, and of its replica
 environment.py   checks of the environment
 finding.py       one finding of a check
 index.py         checks of the search index

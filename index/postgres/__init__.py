@@ -4,6 +4,7 @@ database.py       connections to a server, and errors that say what the operator
 heads.py          the tables: the head of each index, and its segments as immutable rows
 options.py        the choice of a storage for indexes
 segment_files.py  the segments of a node, as files in a private folder
+server_state.py   the version of a server, and how far its log is applied
 servers.py        the servers that a URL names, some of which may not answer
 storage.py        the storage: generations are committed to the database, and evaluated on each node
 """
