@@ -66,7 +66,7 @@ class PostgresServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            **_build_user_options(),
+            **build_user_options(),
         )
         deadline = time.monotonic() + START_TIMEOUT_S
         while not self._answers():
@@ -114,11 +114,12 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [self.binaries / program, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, cwd="/", **_build_user_options())
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", **build_user_options())
         assert done.returncode == 0, done.stderr
 
 
-def _build_user_options() -> dict[str, int]:
+def build_user_options() -> dict[str, int]:
+    """Return the options of `subprocess` with which PostgreSQL starts, also if the tests run as root."""
     return {"user": _UNPRIVILEGED_ID, "group": _UNPRIVILEGED_ID} if os.geteuid() == 0 else {}
 
 

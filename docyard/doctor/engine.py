@@ -68,7 +68,7 @@ def _check_version(state: ServerState) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"the index is in PostgreSQL {state.version}, and {MIN_VERSION} is the oldest release that is tested",
+            f"PostgreSQL {state.version} stores the index, and the oldest tested release is {MIN_VERSION}",
             f"Upgrade it to PostgreSQL {MIN_VERSION} or newer.",
         )
 
