@@ -138,6 +138,14 @@ def has_tables(connection: Connection) -> bool:
     return table is not None
 
 
+def follows_primary(connection: Connection) -> bool:
+    """Return False if the server is a replica that receives no changes now, so that its heads may be old."""
+    [(follows,)] = connection.execute(
+        "SELECT NOT pg_is_in_recovery() OR EXISTS (SELECT FROM pg_stat_wal_receiver)"
+    ).fetchall()
+    return bool(follows)
+
+
 def read_head(connection: Connection, namespace_id: str) -> Head | None:
     """Return the head of a namespace; None if there is none. Raises IndexDamaged."""
     from psycopg.errors import UndefinedTable

@@ -26,6 +26,7 @@ from index.postgres.heads import (
     create_tables,
     delete_head,
     delete_released_segments,
+    follows_primary,
     has_tables,
     measure_segments,
     read_head,
@@ -151,17 +152,24 @@ class PostgresStorage:
         self, location: IndexFolder | None, previous: IndexSnapshot | None
     ) -> IndexSnapshot | None:
         namespace_id, files = self._namespace_id(), _find_segment_files(location)
-        if self._replica is not None:
-            with suppress(EngineUnavailable):  # the primary may answer
-                current = PostgresReader(self._replica, namespace_id, files).read(previous)
-                # A replica may lag behind what this node has read or written.
-                is_behind = (
-                    previous is not None
-                    and previous.origin == namespace_id
-                    and (current is None or previous.is_later_than(current))
-                )
-                return previous if is_behind else current
-        return PostgresReader(self._database, namespace_id, files).read(previous)
+        primary_reader = PostgresReader(self._database, namespace_id, files)
+        if self._replica is None:
+            return primary_reader.read(previous)
+        try:
+            follows = self._replica.run(follows_primary)
+            current = PostgresReader(self._replica, namespace_id, files).read(previous)
+        except EngineUnavailable:
+            return primary_reader.read(previous)
+        if not follows:
+            with suppress(EngineUnavailable):  # then the replica has the newest index that can be read
+                return primary_reader.read(previous)
+        # A replica may lag behind what this node has read or written.
+        is_behind = (
+            previous is not None
+            and previous.origin == namespace_id
+            and (current is None or previous.is_later_than(current))
+        )
+        return previous if is_behind else current
 
 
 class PostgresReader:

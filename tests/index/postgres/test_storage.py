@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from index.documents import IndexedDocument
 from index.port import BaseMoved, EngineUnavailable, State
@@ -33,6 +34,7 @@ from tests.postgres_server import PostgresServer, run_postgres
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).resolve().parents[3]
+DOWN_URL = "postgresql://docyard@127.0.0.1:1/docs"
 
 
 def search(node: WhooshEngine, query: str = "retry") -> list[str]:
@@ -455,11 +457,36 @@ def test_replica_that_lags_gives_no_older_index_than_the_node_has_seen(
     )
 
 
+def test_primary_answers_if_the_replica_receives_nothing(
+    postgres: PostgresServer, replica: PostgresServer, open_node: OpenNode, url: str
+) -> None:
+    replica_url = replica.build_url(url.rpartition("/")[2])
+    writer = open_node("writer")
+    apply(writer, None, "c1", "a.md")
+    wait_for_replica(postgres, replica)
+    settings_url = replica.build_url("postgres")
+    source = query_value(settings_url, "SHOW primary_conninfo")
+    execute(settings_url, "ALTER SYSTEM SET primary_conninfo = ''")
+    execute(settings_url, "SELECT pg_reload_conf()")
+    try:
+        while query_value(settings_url, "SELECT count(*) FROM pg_stat_wal_receiver"):
+            time.sleep(0.02)
+        apply(writer, "c1", "c2", "b.md")
+        assert read_state(open_node("reader", replica=Database(replica_url))).commit == "c2"
+        # While the primary server is down, the index of the replica is better than none.
+        alone = open_node("alone", url=DOWN_URL, replica=Database(replica_url))
+        assert (read_state(alone).commit, search(alone)) == ("c1", ["a.md"])
+    finally:
+        with psycopg.connect(settings_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("ALTER SYSTEM SET primary_conninfo = {}").format(sql.Literal(source)))
+            connection.execute("SELECT pg_reload_conf()")
+    wait_for_replica(postgres, replica)
+
+
 def test_primary_answers_if_the_replica_is_down(open_node: OpenNode) -> None:
     writer = open_node("writer")
     apply(writer, None, "c1", "a.md")
-    down = Database("postgresql://docyard@127.0.0.1:1/docs")
-    assert search(open_node("reader", replica=down)) == ["a.md"]
+    assert search(open_node("reader", replica=Database(DOWN_URL))) == ["a.md"]
 
 
 def test_new_local_files_of_other_processes_are_not_removed(open_node: OpenNode, tmp_path: Path) -> None:
