@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test faults mutations check docs bench corpus slow soak inspect conformance identity browser pictures \
-	site lock dist clean
+	failover site lock dist clean
 
 help:
 	@echo 'make demo             a repository, a server and a client: the whole workflow, printed'
@@ -25,6 +25,7 @@ help:
 	@echo 'make docs             regenerate the generated pages of docs/, and server.json'
 	@echo 'make bench CORPUS=DIR measurements over a folder of Markdown, beside SQLite FTS5 and tantivy'
 	@echo 'make slow             the tests that take minutes'
+	@echo 'make failover         a table: what the faults of a cluster of PostgreSQL cost (root on Linux)'
 	@echo 'make soak             the whole long runs: many writers, crashes, a killed server'
 	@echo 'make inspect          the MCP inspector against the server, in both protocol versions'
 	@echo 'make conformance      the protocol'"'"'s own conformance suite against the server over HTTP'
@@ -84,10 +85,23 @@ faults: $(STAMP)
 
 # Properties are tried here with twenty times the examples that they are tried with otherwise.
 # What compares times of the processor runs beside its like alone, and not beside what starts many processes.
+# So does the test of failovers, which counts seconds.
 slow: $(STAMP)
+	@$(MAKE) --silent .venv-patroni/.installed || echo 'Patroni cannot be installed: its test is left out.' >&2
 	$(BIN)/python -m pytest -m '(process or fault or gate or property or slow or hypothesis) and not ($(SEPARATE))' \
-		--hypothesis-profile slow -n auto $(PYTEST)
+		--hypothesis-profile slow -n auto --ignore tests/patroni $(PYTEST)
 	$(BIN)/python -m pytest -m 'growth and not soak' -n auto $(PYTEST)
+	$(BIN)/python -m pytest -m slow tests/patroni $(PYTEST)
+
+# Patroni runs as a user who may not enter the folder of another Python than the system's.
+.venv-patroni/.installed: Makefile
+	@rm -rf $(@D)
+	@$(BIN)/python -m pip --python /usr/bin/python3 install --quiet --disable-pip-version-check --target $(@D) \
+		'patroni[etcd3]==4.1.5' 'psycopg[binary]==3.3.9'
+	@touch $@
+
+failover: $(STAMP) .venv-patroni/.installed
+	@$(BIN)/python -m tests.patroni.faults
 
 # Breaks each guarantee in a copy of the code: a test of make test must fail.
 mutations: $(STAMP)

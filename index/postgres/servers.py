@@ -84,13 +84,15 @@ class Servers:
 
 def _split(parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the parameters of each server: libpq allows lists of hosts, addresses and ports."""
-    lists = {
+    lists: dict[str, list[str]] = {
         name: str(parameters[name]).split(",") for name in ("host", "hostaddr", "port") if name in parameters
     }
     count = max((len(values) for values in lists.values()), default=1)
     for number in range(count):
-        values = {name: items[number if len(items) > 1 else 0] for name, items in lists.items()}
-        yield {**parameters, **values}
+        server = dict(parameters)
+        for name, values in lists.items():
+            server[name] = values[number if len(values) > 1 else 0]
+        yield server
 
 
 def _connect(server: _Server, target: str) -> Connection:

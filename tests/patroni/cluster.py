@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
+import sys
 import time
 import urllib.request
 from collections.abc import Callable
@@ -29,8 +31,10 @@ _REQUEST_TIMEOUT_S = 2.0
 
 
 def find_missing_programs() -> list[str]:
-    """Return what must be installed for a cluster, by the names that CONTRIBUTING.md has."""
+    """Return what is missing for a cluster."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    if sys.platform != "linux" or os.geteuid() != 0:
+        missing.append("root on Linux")
     if not (POSTGRES_FOLDER / "initdb").exists():
         missing.append("postgresql-15")
     if not (PATRONI_FOLDER / "patroni").is_dir() or not PYTHON.exists():
@@ -44,12 +48,17 @@ def read_configuration() -> dict[str, Any]:
     return values
 
 
+def read_ttl_s() -> float:
+    """Return the seconds without a renewal after which the primary server counts as down."""
+    return float(read_configuration()["bootstrap"]["dcs"]["ttl"])
+
+
 class Cluster:
     """Three machines with etcd, and three with PostgreSQL under Patroni."""
 
     def __init__(self, network: Network, folder: Path) -> None:
         configuration = read_configuration()
-        self.ttl_s: float = configuration["bootstrap"]["dcs"]["ttl"]
+        self.loop_wait_s: float = configuration["bootstrap"]["dcs"]["loop_wait"]
         self._scope: str = configuration["scope"]
         self._etcd_hosts: list[str] = configuration["etcd3"]["hosts"].split(",")
         # An unprivileged user may not be able to enter the folder of the repository.
@@ -81,11 +90,19 @@ class Cluster:
             variables={"PGPASSWORD": password},
         )
 
-    def build_url(self, **options: str) -> str:
-        """Return the URL of the database, which names all machines."""
+    @property
+    def url(self) -> str:
+        """The URL of the primary server, which names all machines."""
+        return self._build_url("read-write")
+
+    @property
+    def read_url(self) -> str:
+        """The URL of a replica, or of the primary server while there is none."""
+        return self._build_url("prefer-standby")
+
+    def _build_url(self, target: str) -> str:
         hosts = ",".join(machine.address for machine in self.machines)
-        query = "&".join(f"{name}={value}" for name, value in options.items())
-        return f"postgresql://docyard:{DATABASE_PASSWORD}@{hosts}/docyard?{query}"
+        return f"postgresql://docyard:{DATABASE_PASSWORD}@{hosts}/docyard?target_session_attrs={target}"
 
     def start_machine(self, machine: Machine) -> None:
         """Start Patroni, which starts PostgreSQL."""

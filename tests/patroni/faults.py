@@ -1,104 +1,137 @@
-"""The faults, and a table of what each of them cost.
+"""The faults, and a table of what each cost: the longest time without a write, and what was lost or old.
 
     python -m tests.patroni.faults [NAME …]
+
+It takes ten minutes, as root on Linux. CONTRIBUTING.md says what must be installed.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.patroni.cluster import HEALTH_TIMEOUT_S, Cluster
-from tests.patroni.network import UNPRIVILEGED_ID, Machine, Network, run_isolated
-from tests.patroni.nodes import Documents, Node, create_nodes
-from tests.patroni.observers import Observers
+from index.port import State
+from index.postgres.database import Database
+from index.query import parse_query
+from tests.patroni.cluster import HEALTH_TIMEOUT_S, Cluster, find_missing_programs, read_ttl_s, wait_until
+from tests.patroni.network import Machine, Network, run_isolated
+from tests.patroni.nodes import Documents, create_nodes, make_word
+from tests.patroni.observers import Observers, Reading, open_engine
 
-RUN_TIMEOUT_S = 1800.0
-_WRITES_BEFORE, _WRITES_AFTER = 20, 20
-_FAULT_TIMEOUT_S = 90.0
+RUN_TIMEOUT_S = 2400.0
+_INSIDE_OPTION = "--inside"
+_WRITE_COUNT = 20
+_WRITE_TIMEOUT_S = 90.0
+_REPLICA_FAULT_S = 25.0
+"""Seconds for which a replica is missing: more than the primary server waits for it."""
+
+_SAMPLED_WRITE = 10  # the nodes are asked for each tenth write
+
+COLUMNS = (
+    *("fault", "left of the lease, s", "gap, s", "writes", "lost writes"),
+    *("answers", "stale answers", "reads of a replica", "stale reads"),
+)
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a fault cost. Times are seconds; `lease_s` is what was left of the lease at the fault, else None.
+class Result(NamedTuple):
+    """What a fault cost. `lease_s` is the time at the fault until the primary server would count as down.
 
-    `stale_answers` are those of the other node that lack an acknowledged write, and `admitted` those of them
-    that say so. `stale_heads` are those read from a replica.
+    `gap_s` is the longest time without an acknowledged write. `stale_answer_count` counts answers of a node,
+    and `stale_read_count` readings of a replica, that lack a write that was acknowledged before the question.
     """
 
     fault: str
     lease_s: float
     gap_s: float
-    acknowledged: int
-    lost: int
-    answers: int
-    stale_answers: int
-    admitted: int
-    heads: int
-    stale_heads: int
+    write_count: int
+    lost_count: int
+    answer_count: int
+    stale_answer_count: int
+    read_count: int
+    stale_read_count: int
+
+
+Repair = Callable[[], None]
 
 
 class Site:
-    """The cluster, the nodes, and their documents."""
+    """The cluster, the nodes, and their documents. `acknowledged` has the numbers of acknowledged writes."""
 
     def __init__(self, folder: Path) -> None:
-        network = Network()
-        self.cluster = Cluster(network, folder)
+        self.network = Network()
+        self.folder = folder
+        self.cluster = Cluster(self.network, folder)
         self.documents = Documents(folder)
-        self.nodes = create_nodes(network, self.cluster, folder, self.documents)
+        self.nodes = create_nodes(self.network, self.cluster, folder, self.documents)
+        self.acknowledged: list[int] = []
+        self._observer_count = 0
 
     def start(self) -> None:
         """Start the cluster, then the nodes, and wait for an answer of each."""
         self.cluster.start()
         for node in self.nodes:
             node.start()
-            wait_for_answer(node)
+            node.wait_for_answer(HEALTH_TIMEOUT_S)
+
+    @contextmanager
+    def observe(self) -> Iterator[Observers]:
+        """Write and read until the end of the block."""
+        self._observer_count += 1
+        folder = self.folder / f"observer{self._observer_count}"
+        urls = (self.cluster.url, self.cluster.read_url)
+        observers = Observers(self.documents, self.nodes, *urls, folder)
+        observers.start()
+        try:
+            yield observers
+        finally:
+            observers.stop()
+        self.acknowledged += [write.number for write in observers.acknowledgements]
+
+    def count_missing_writes(self) -> int:
+        """Return the number of acknowledged writes that a new node or one of the nodes does not find."""
+        database = Database(self.cluster.url)
+        engine = open_engine(self.folder / "new", self.nodes[0].read_namespace_id(), database)
+        state = engine.state()
+        assert isinstance(state, State)
+        assert self.documents.find_number(state.commit) >= max(self.acknowledged)
+        missing = {
+            number for number in self.acknowledged if not engine.search(parse_query(make_word(number))).hits
+        }
+        for node in self.nodes:
+            sample = self.acknowledged[::_SAMPLED_WRITE]
+            missing |= {number for number in sample if node.search(make_word(number)).hit_count != 1}
+        return len(missing)
 
 
-def wait_for_answer(node: Node) -> None:
-    """Wait until a node answers a search."""
-    from tests.patroni.cluster import wait_until
-    from tests.patroni.nodes import NoAnswer
+class Fault(NamedTuple):
+    """A fault: `cause` causes it, and returns the function that repairs it."""
 
-    def answers() -> bool:
-        with suppress(OSError, NoAnswer):
-            node.search("okapi")
-            return True
-        return False
-
-    wait_until(answers, HEALTH_TIMEOUT_S)
+    name: str
+    cause: Callable[[Site], Repair]
 
 
-Repair = Callable[[], None]
-
-
-def crash_primary(site: Site) -> Repair:
-    """The processes of PostgreSQL are killed; Patroni runs."""
+def _crash_primary(site: Site) -> Repair:
     site.cluster.find_primary().kill("postgres")
     return lambda: None
 
 
-def kill_primary(site: Site) -> Repair:
-    """Patroni and PostgreSQL are killed; the machine runs."""
+def _kill_primary(site: Site) -> Repair:
     return _kill(site, site.cluster.find_primary())
 
 
-def cut_primary(site: Site) -> Repair:
-    """The link of the primary server is cut."""
+def _cut_primary(site: Site) -> Repair:
     return _cut(site.cluster.find_primary())
 
 
-def lose_primary(site: Site) -> Repair:
-    """The machine of the primary server loses its power."""
+def _lose_primary(site: Site) -> Repair:
     machine = site.cluster.find_primary()
     machine.cut()
     machine.kill()
@@ -110,44 +143,39 @@ def lose_primary(site: Site) -> Repair:
     return repair
 
 
-def freeze_primary(site: Site) -> Repair:
-    """The machine of the primary server stands still, and goes on later."""
+def _freeze_primary(site: Site) -> Repair:
     machine = site.cluster.find_primary()
     machine.send_signal(signal.SIGSTOP)
     return lambda: machine.send_signal(signal.SIGCONT)
 
 
-def kill_replica(site: Site) -> Repair:
-    """Patroni and PostgreSQL of a replica are killed."""
+def _kill_replica(site: Site) -> Repair:
     return _kill(site, site.cluster.list_replicas()[0])
 
 
-def cut_replica(site: Site) -> Repair:
-    """The link of a replica is cut."""
+def _cut_replica(site: Site) -> Repair:
     return _cut(site.cluster.list_replicas()[0])
 
 
-def separate_replica(site: Site) -> Repair:
-    """A replica and the primary server cannot reach each other; the nodes reach both."""
+def _separate_replica(site: Site) -> Repair:
+    # The first replica of the URL, which nodes read from.
     primary, replica = site.cluster.find_primary(), site.cluster.list_replicas()[0]
     replica.block(primary)
     return lambda: replica.unblock(primary)
 
 
-def kill_node(site: Site) -> Repair:
-    """The node that the writer uses is killed."""
+def _kill_node(site: Site) -> Repair:
     node = site.nodes[0]
     node.machine.kill()
 
     def repair() -> None:
         node.start()
-        wait_for_answer(node)
+        node.wait_for_answer(HEALTH_TIMEOUT_S)
 
     return repair
 
 
-def cut_node(site: Site) -> Repair:
-    """The link of the node that the writer uses is cut."""
+def _cut_node(site: Site) -> Repair:
     return _cut(site.nodes[0].machine)
 
 
@@ -161,80 +189,98 @@ def _cut(machine: Machine) -> Repair:
     return machine.join
 
 
-FAULTS: dict[str, Callable[[Site], Repair]] = {
-    "primary: PostgreSQL killed": crash_primary,
-    "primary: Patroni and PostgreSQL killed": kill_primary,
-    "primary: link cut": cut_primary,
-    "primary: machine lost": lose_primary,
-    "primary: machine frozen": freeze_primary,
-    "replica: Patroni and PostgreSQL killed": kill_replica,
-    "replica: link cut": cut_replica,
-    "replica: no link to the primary": separate_replica,
-    "node: killed": kill_node,
-    "node: link cut": cut_node,
-}
+FAULTS = (
+    Fault("primary: PostgreSQL killed", _crash_primary),
+    Fault("primary: all processes killed", _kill_primary),
+    Fault("primary: link cut", _cut_primary),
+    Fault("primary: machine lost", _lose_primary),
+    Fault("primary: machine frozen", _freeze_primary),
+    Fault("replica: all processes killed", _kill_replica),
+    Fault("replica: link cut", _cut_replica),
+    Fault("replica: link to the primary cut", _separate_replica),
+    Fault("node: killed", _kill_node),
+    Fault("node: link cut", _cut_node),
+)
 
 
-def measure(site: Site, name: str) -> Result:
+def measure(site: Site, fault: Fault) -> Result:
     """Cause a fault while clients write and read, repair it, and return what it cost."""
     cluster = site.cluster
     cluster.wait_until_healthy()
-    url = cluster.build_url(target_session_attrs="read-write")
-    read_url = cluster.build_url(target_session_attrs="prefer-standby")
-    observers = Observers(site.documents, site.nodes, url, read_url)
-    observers.start()
-    try:
-        observers.wait_for_writes(_WRITES_BEFORE, _FAULT_TIMEOUT_S)
+    with site.observe() as observers:
+        observers.wait_for_writes(_WRITE_COUNT, _WRITE_TIMEOUT_S)
+        # A fault is measured at the middle of the time between two renewals.
+        middle_s = read_ttl_s() - cluster.loop_wait_s / 2
+        wait_until(lambda: middle_s - 1 <= cluster.read_lease_s() <= middle_s, HEALTH_TIMEOUT_S)
         lease_s = cluster.read_lease_s()
         start = time.monotonic()
-        repair = FAULTS[name](site)
-        time.sleep(1)
-        observers.wait_for_writes(_WRITES_AFTER, _FAULT_TIMEOUT_S)
-        time.sleep(max(0.0, start + 2 * cluster.ttl_s - time.monotonic()) if name.startswith("replica") else 0)
+        repair = fault.cause(site)
+        time.sleep(_REPLICA_FAULT_S if fault.name.startswith("replica") else 1)
+        observers.wait_for_writes(_WRITE_COUNT, _WRITE_TIMEOUT_S)
         repair()
         cluster.wait_until_healthy()
-        observers.wait_for_writes(_WRITES_AFTER, _FAULT_TIMEOUT_S)
-    finally:
-        observers.stop()
-    times = [acknowledgement.time for acknowledgement in observers.acknowledgements]
-    gaps = [(later - earlier, earlier) for earlier, later in zip(times, times[1:]) if later > start]
-    print(f"# {name}: gaps {[(round(gap, 1), round(at - start, 1)) for gap, at in sorted(gaps)[-4:]]}", file=sys.stderr)
-    for kind, readings in (("answers", observers.answers), ("heads", observers.replica_heads), ("primary", observers.primary_heads)):
-        old = [reading for reading in readings if reading.is_old]
-        for reading in old[:3]+old[-3:]:
-            print(f"#   {kind}: {reading.time - start:.1f} {reading}", file=sys.stderr)
-    stale = [answer for answer in observers.answers if answer.is_old]
+        observers.wait_for_writes(_WRITE_COUNT, _WRITE_TIMEOUT_S)
     return Result(
-        name,
+        fault.name,
         lease_s,
-        round(max(gap for gap, _ in gaps), 1),
+        round(observers.measure_gap_s(start), 1),
         len(observers.acknowledgements),
-        max((head.acknowledged - head.number for head in observers.primary_heads if head.is_old), default=0),
+        max(
+            (read.acknowledged - read.number for read in observers.primary_readings if read.is_old), default=0
+        ),
         len(observers.answers),
-        len(stale),
-        sum(answer.says_stale for answer in stale),
-        len(observers.replica_heads),
-        sum(head.is_old for head in observers.replica_heads),
+        _count_old(observers.answers),
+        len(observers.replica_readings),
+        _count_old(observers.replica_readings),
     )
 
 
-def main(names: list[str]) -> None:
-    """Measure the faults, in namespaces of this process, and print a result a line as JSON."""
-    folder = Path(tempfile.mkdtemp(prefix="docyard-patroni-", dir="/dev/shm"))
+def _count_old(readings: Sequence[Reading]) -> int:
+    return sum(reading.is_old for reading in readings)
+
+
+def run_faults(names: Iterable[str] = ()) -> Iterator[Result]:
+    """Measure faults in namespaces of their own, and yield each result. Raises AssertionError on failure."""
+    for line in run_isolated("tests.patroni.faults", _INSIDE_OPTION, *names, timeout_s=RUN_TIMEOUT_S):
+        yield Result(*json.loads(line))
+
+
+def format_row(values: Iterable[object]) -> str:
+    """Return a row of a Markdown table."""
+    return f"| {' | '.join(map(str, values))} |"
+
+
+def _measure_inside(names: Sequence[str]) -> None:
+    """Print the result of each fault as JSON, in the namespaces of this process."""
+    parent = Path("/dev/shm")  # the time that a disk of tests takes to store a commit says nothing
+    folder = Path(tempfile.mkdtemp(prefix="docyard-patroni-", dir=parent if parent.is_dir() else None))
     folder.chmod(0o755)
     try:
         site = Site(folder)
-        start = time.monotonic()
         site.start()
-        print(f"# up in {time.monotonic() - start:.1f}", file=sys.stderr)
-        for name in names or FAULTS:
-            print(json.dumps(asdict(measure(site, name))), flush=True)
+        for fault in FAULTS:
+            if not names or fault.name in names:
+                print(json.dumps(measure(site, fault)), flush=True)
+        missing_count = site.count_missing_writes()
+        assert missing_count == 0, f"{missing_count} of {len(site.acknowledged)} writes are missing"
     finally:
-        if os.environ.get("KEEP"):
-            for log in folder.glob("*/log"):
-                shutil.copy(log, Path(os.environ["KEEP"]) / f"{log.parent.name}.log")
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def main(arguments: list[str]) -> int:
+    """Print the table of the faults that the arguments name, or of all."""
+    if arguments[:1] == [_INSIDE_OPTION]:
+        _measure_inside(arguments[1:])
+        return 0
+    if missing := find_missing_programs():
+        print(f"missing: {', '.join(missing)}", file=sys.stderr)
+        return 3
+    print(format_row(COLUMNS))
+    print(format_row("---" for _ in COLUMNS))
+    for result in run_faults(arguments):
+        print(format_row(result), flush=True)
+    return 0
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -10,8 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -24,17 +25,23 @@ _NAMES_FOLDER = "/run/netns"
 _START_SCRIPT = f'mkdir -p {_NAMES_FOLDER} && mount -t tmpfs none {_NAMES_FOLDER} && "$@"; exit "$?"'
 
 
-def run_isolated(module: str, *arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run `python -m MODULE` with namespaces of its own for networks, mounts and processes."""
+def run_isolated(module: str, *arguments: str, timeout_s: float) -> Iterator[str]:
+    """Run `python -m MODULE` in new namespaces, and yield its lines. Raises AssertionError if it fails."""
     namespaces = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
     python = (sys.executable, "-m", module, *arguments)
-    return subprocess.run(
-        ["unshare", *namespaces, "sh", "-c", _START_SCRIPT, "sh", *python],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=timeout_s,
-        check=False,
+    process = subprocess.Popen(
+        ["unshare", *namespaces, "sh", "-c", _START_SCRIPT, "sh", *python], stdout=subprocess.PIPE, text=True
     )
+    watch = threading.Timer(timeout_s, process.kill)
+    watch.start()
+    try:
+        assert process.stdout is not None
+        yield from process.stdout
+        assert process.wait() == 0, f"{module} has failed"
+    finally:
+        watch.cancel()
+        process.kill()
+        process.wait()
 
 
 class Network:

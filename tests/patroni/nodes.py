@@ -5,15 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pygit2
 
-from tests.patroni.cluster import ROOT, Cluster
+from index.service import SearchIndex
+from tests.patroni.cluster import ROOT, Cluster, wait_until
 from tests.patroni.network import Machine, Network
+from workspace.workspace import Workspace
 
 PORT = 8000
 CONNECT_TIMEOUT_S = 2.0
@@ -21,12 +25,16 @@ ANSWER_TIMEOUT_S = 30.0
 AUTHOR = pygit2.Signature("Ana", "ana@example.org")
 
 
+class NoAnswer(Exception):
+    """The node has answered with an error."""
+
+
 class Answer(NamedTuple):
-    """The answer to a search: the commit of the index, and if the node says that it is behind its clone."""
+    """The answer to a search. `is_stale` is True if the node says that its index is behind its clone."""
 
     commit: str
     is_stale: bool
-    hits: int
+    hit_count: int
 
 
 class Node:
@@ -45,6 +53,29 @@ class Node:
             *("--allow-host", self.machine.address, "--read-only", "--no-token"),
         )
         self.machine.start(command, {**self._variables, "PYTHONPATH": str(ROOT)}, unprivileged=False)
+
+    def is_reachable(self) -> bool:
+        """Return True if the node accepts a connection."""
+        try:
+            socket.create_connection((self.machine.address, PORT), CONNECT_TIMEOUT_S).close()
+        except OSError:
+            return False
+        return True
+
+    def wait_for_answer(self, timeout_s: float) -> None:
+        """Wait until the node answers a search. Raises TimeoutError."""
+
+        def answers() -> bool:
+            with suppress(OSError, NoAnswer):
+                self.search("okapi")
+                return True
+            return False
+
+        wait_until(answers, timeout_s)
+
+    def read_namespace_id(self) -> str:
+        """Return the id of the node's index in the database."""
+        return SearchIndex(Workspace.open(self.clone))._live._make_namespace_id()
 
     def search(self, query: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Answer:
         """Search over a new connection. Raises OSError, and NoAnswer if the node has no index."""
@@ -72,20 +103,20 @@ class Node:
         return Answer(data["commit"], data.get("stale", False), len(data["hits"]))
 
 
-class NoAnswer(Exception):
-    """The node has answered with an error."""
-
-
 class Documents:
-    """A repository, whose clones have each commit at once."""
+    """A repository, whose clones get each commit at once. `commits` has their ids by number."""
 
     def __init__(self, folder: Path) -> None:
         self._origin = folder / "origin.git"
         self._repository = pygit2.init_repository(str(self._origin), bare=True, initial_head="main")
         self._clones: list[pygit2.Repository] = []
-        self._tree = pygit2.Tree
+        self._numbers: dict[str | None, int] = {}
         self.commits: list[str] = []
         self.commit()
+
+    def find_number(self, commit: str | None) -> int:
+        """Return the number of a commit; -1 if it is none of these."""
+        return self._numbers.get(commit, -1)
 
     def clone(self, path: Path) -> None:
         """Create a clone, which reads the objects of the repository."""
@@ -108,6 +139,7 @@ class Documents:
         commit = repository.create_commit(
             "refs/heads/main", AUTHOR, AUTHOR, f"Document {number}", top.write(), parents
         )
+        self._numbers[str(commit)] = number
         self.commits.append(str(commit))
         for clone in self._clones:
             clone.references.create("refs/heads/main", commit, force=True)
@@ -122,8 +154,8 @@ def make_word(number: int) -> str:
 def create_nodes(network: Network, cluster: Cluster, folder: Path, documents: Documents) -> tuple[Node, ...]:
     """Return two nodes, which write to the primary server and read from the replicas."""
     variables = {
-        "DOCYARD_SERVER__ENGINE__URL": cluster.build_url(target_session_attrs="read-write"),
-        "DOCYARD_SERVER__ENGINE__READ_URL": cluster.build_url(target_session_attrs="prefer-standby"),
+        "DOCYARD_SERVER__ENGINE__URL": cluster.url,
+        "DOCYARD_SERVER__ENGINE__READ_URL": cluster.read_url,
     }
     nodes: list[Node] = []
     for number in (1, 2):

@@ -1,68 +1,70 @@
-"""A writer and readers that run while a fault lasts, and count what is lost or old."""
+"""A writer and readers that run while a fault lasts, and what they saw."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from index.documents import SectionRecord
 from index.port import EngineUnavailable
 from index.postgres.database import Database
 from index.postgres.heads import read_head
-from index.service import SearchIndex
-from tests.patroni.nodes import Documents, Node, NoAnswer
-from workspace.workspace import Workspace
+from index.postgres.storage import PostgresStorage
+from index.storage.location import IndexLocation, make_private_folder
+from index.whoosh_engine.engine import WhooshEngine
+from tests.patroni.nodes import Documents, NoAnswer, Node
 
-WRITE_INTERVAL_S = 0.1
-READ_INTERVAL_S = 0.02
-ATTEMPT_TIMEOUT_S = 5.0
+_WRITE_INTERVAL_S = 0.1
+_READ_INTERVAL_S = 0.02
+_RETRY_INTERVAL_S = 0.05
+_ATTEMPT_TIMEOUT_S = 5.0
 
 
 class Acknowledgement(NamedTuple):
-    """A write that a node has acknowledged at a time: a search was answered from an index at its commit."""
+    """A write that was acknowledged at a time: a node answered a search from an index at its commit."""
 
     time: float
     number: int
 
 
 class Reading(NamedTuple):
-    """What a reader was answered: the commit's number, and the last one acknowledged before the question."""
+    """The number of the commit that a reader got, and of the last one acknowledged before it asked."""
 
-    time: float
     number: int
     acknowledged: int
-    says_stale: bool = False
 
     @property
     def is_old(self) -> bool:
-        """Return True if the answer lacks a write that was acknowledged before the question."""
+        """Return True if the reader did not get a write that was acknowledged before it asked."""
         return self.number < self.acknowledged
 
 
 class Observers:
-    """The threads of a writer, of a reader of the other node, and of readers of heads in the database."""
+    """The threads of a writer, of a reader of the other node, and of readers of the database.
 
-    def __init__(self, documents: Documents, nodes: Sequence[Node], url: str, read_url: str) -> None:
+    The writer uses one node, and the other one if it cannot be reached, as a load balancer does.
+    """
+
+    def __init__(
+        self, documents: Documents, nodes: Sequence[Node], url: str, read_url: str, folder: Path
+    ) -> None:
         self._documents = documents
         self._nodes = list(nodes)
-        self._database, self._replica = Database(url), Database(read_url)
-        index = SearchIndex(Workspace.open(nodes[0].clone))
-        self._namespace_id = index._live._make_namespace_id()
-        self._numbers: dict[str, int] = {}
+        self._database = Database(url)
+        self._namespace_id = nodes[0].read_namespace_id()
+        self._engine = open_engine(folder, self._namespace_id, Database(url), Database(read_url))
         self._is_ending = threading.Event()
+        self._errors: list[BaseException] = []
         self.acknowledgements: list[Acknowledgement] = []
         self.answers: list[Reading] = []
-        self.replica_heads: list[Reading] = []
-        self.primary_heads: list[Reading] = []
-        self.errors: list[BaseException] = []
-        targets: tuple[Callable[[], None], ...] = (
-            self._write,
-            self._read_answers,
-            lambda: self._read_heads(self._replica, self.replica_heads),
-            lambda: self._read_heads(self._database, self.primary_heads),
-        )
+        self.replica_readings: list[Reading] = []
+        self.primary_readings: list[Reading] = []
+        targets = (self._write, self._read_answers, self._read_replica, self._read_primary)
         self._threads = [threading.Thread(target=self._run, args=(target,)) for target in targets]
 
     def start(self) -> None:
@@ -75,87 +77,88 @@ class Observers:
         self._is_ending.set()
         for thread in self._threads:
             thread.join()
-        if self.errors:
-            raise self.errors[0]
-
-    @property
-    def last_acknowledged(self) -> int:
-        """The number of the last acknowledged write."""
-        return self.acknowledgements[-1].number if self.acknowledgements else 0
+        self._engine.close()
+        self._database.close()
+        if self._errors:
+            raise self._errors[0]
 
     def wait_for_writes(self, count: int, timeout_s: float) -> None:
         """Wait until a number of further writes are acknowledged. Raises TimeoutError."""
         goal, deadline = len(self.acknowledgements) + count, time.monotonic() + timeout_s
         while len(self.acknowledgements) < goal:
-            if self.errors:
-                raise self.errors[0]
+            if self._errors:
+                raise self._errors[0]
             if time.monotonic() > deadline:
-                raise TimeoutError(f"no {count} writes in {timeout_s:.0f} s")
+                raise TimeoutError(f"fewer than {count} writes in {timeout_s:.0f} s")
             time.sleep(0.02)
+
+    def measure_gap_s(self, start: float) -> float:
+        """Return the longest time without an acknowledgement, which ended after a time."""
+        times = [acknowledgement.time for acknowledgement in self.acknowledgements]
+        return max(later - earlier for earlier, later in pairwise(times) if later > start)
 
     def _run(self, target: Callable[[], None]) -> None:
         try:
-            target()
+            while not self._is_ending.is_set():
+                target()
         except BaseException as error:  # the main thread raises it
-            self.errors.append(error)
+            self._errors.append(error)
+
+    def _get_last_acknowledged(self) -> int:
+        return self.acknowledgements[-1].number if self.acknowledgements else 0
 
     def _write(self) -> None:
+        start = time.monotonic()
+        number = self._documents.commit()
+        expected = (self._documents.commits[number], False)
         while not self._is_ending.is_set():
-            start = time.monotonic()
-            number = self._documents.commit()
-            commit = self._documents.commits[number]
-            self._numbers[commit] = number
-            while not self._is_ending.is_set():
-                try:
-                    answer = self._nodes[0].search("okapi", ATTEMPT_TIMEOUT_S)
-                except TimeoutError:
-                    if not self._is_reachable(self._nodes[0]):
-                        self._nodes.reverse()
-                    continue
-                except OSError:
+            node = self._nodes[0]
+            try:
+                answer = node.search("okapi", _ATTEMPT_TIMEOUT_S)
+            except (OSError, NoAnswer):
+                if not node.is_reachable():
                     self._nodes.reverse()
-                    time.sleep(0.05)
-                    continue
-                except NoAnswer:
-                    time.sleep(0.05)
-                    continue
-                if (answer.commit, answer.is_stale) == (commit, False):
+            else:
+                if (answer.commit, answer.is_stale) == expected:
                     self.acknowledgements.append(Acknowledgement(time.monotonic(), number))
                     break
-                time.sleep(0.05)
-            time.sleep(max(0.0, start + WRITE_INTERVAL_S - time.monotonic()))
-
-    def _is_reachable(self, node: Node) -> bool:
-        import socket
-
-        from tests.patroni.nodes import CONNECT_TIMEOUT_S, PORT
-
-        try:
-            socket.create_connection((node.machine.address, PORT), CONNECT_TIMEOUT_S).close()
-        except OSError:
-            return False
-        return True
+            time.sleep(_RETRY_INTERVAL_S)
+        time.sleep(max(0.0, start + _WRITE_INTERVAL_S - time.monotonic()))
 
     def _read_answers(self) -> None:
-        while not self._is_ending.is_set():
-            acknowledged = self.last_acknowledged
-            try:
-                answer = self._nodes[1].search("okapi", ATTEMPT_TIMEOUT_S)
-            except (OSError, NoAnswer):
-                time.sleep(0.1)
-                continue
-            number = self._numbers.get(answer.commit, 0)
-            self.answers.append(Reading(time.monotonic(), number, acknowledged, answer.is_stale))
-            time.sleep(READ_INTERVAL_S)
+        acknowledged = self._get_last_acknowledged()
+        with suppress(OSError, NoAnswer):
+            answer = self._nodes[1].search("okapi", _ATTEMPT_TIMEOUT_S)
+            self.answers.append(Reading(self._documents.find_number(answer.commit), acknowledged))
+        time.sleep(_READ_INTERVAL_S)
 
-    def _read_heads(self, database: Database, readings: list[Reading]) -> None:
-        while not self._is_ending.is_set():
-            acknowledged = self.last_acknowledged
-            try:
-                head = database.run(lambda connection: read_head(connection, self._namespace_id))
-            except EngineUnavailable:
-                time.sleep(0.1)
-                continue
-            number = self._numbers.get(str(head.state.commit), 0) if head is not None else -1
-            readings.append(Reading(time.monotonic(), number, acknowledged))
-            time.sleep(READ_INTERVAL_S)
+    def _read_replica(self) -> None:
+        """Read the index as a node does that has no clone: from a replica, while that follows."""
+        acknowledged = self._get_last_acknowledged()
+        with suppress(EngineUnavailable):
+            state = self._engine.state()
+            number = self._documents.find_number(state.commit) if state is not None else -1
+            self.replica_readings.append(Reading(number, acknowledged))
+        time.sleep(_READ_INTERVAL_S)
+
+    def _read_primary(self) -> None:
+        acknowledged = self._get_last_acknowledged()
+        with suppress(EngineUnavailable):
+            head = self._database.run(lambda connection: read_head(connection, self._namespace_id))
+            number = self._documents.find_number(head.state.commit) if head is not None else -1
+            self.primary_readings.append(Reading(number, acknowledged))
+        time.sleep(_READ_INTERVAL_S)
+
+
+def open_engine(
+    folder: Path, namespace_id: str, database: Database, replica: Database | None = None
+) -> WhooshEngine:
+    """Return an engine that reads the shared index, and keeps its segments in a new folder."""
+    make_private_folder(folder)
+    location = IndexLocation(lambda: "index", lambda name: [folder / name])
+    storage = PostgresStorage(database, lambda: namespace_id, location, replica=replica)
+    return WhooshEngine(storage, _read_nothing)
+
+
+def _read_nothing(record: SectionRecord) -> bytes:
+    return b""
