@@ -22,6 +22,8 @@ CONNECT_TIMEOUT_S = 3
 SILENCE_S = 5.0
 """Seconds of a request after which its server is asked for another connection."""
 
+_PROBE_COUNT = 2
+
 _CONNECT_OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_TIMEOUT_S,
     # A network that drops all packets would otherwise hold threads for a quarter of an hour.
@@ -130,7 +132,8 @@ class RequestWatch:
 
     The system of a frozen machine still acknowledges packets, so no timeout of TCP ends a request to it. A
     request may last long, so after each SILENCE_S another connection is made: a server that works accepts it.
-    If it does not, the connection of the request is closed, and the request raises OperationalError.
+    If it does not, also not the second time, because it may be slow, the connection of the request is closed,
+    and the request raises OperationalError.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -153,7 +156,7 @@ class RequestWatch:
         self._timer.start()
 
     def _check(self) -> None:
-        is_silent = _is_silent(self._connection)
+        is_silent = all(_is_silent(self._connection) for _ in range(_PROBE_COUNT))
         with self._lock:
             if self._is_over:
                 return

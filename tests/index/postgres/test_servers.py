@@ -96,7 +96,7 @@ def test_request_to_a_server_that_stops_answering_ends(
     database = Database(own_server.build_url("postgres"))
     read_one(database)
     own_server.send_signal(signal.SIGSTOP)
-    thaw = threading.Timer(15, own_server.send_signal, (signal.SIGCONT,))
+    thaw = threading.Timer(30, own_server.send_signal, (signal.SIGCONT,))
     thaw.start()
     try:
         with pytest.raises(EngineUnavailable):
