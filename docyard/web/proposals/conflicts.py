@@ -211,7 +211,11 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
         return _render_page(request, proposal, _find_conflicts(request, proposal), form_choices, status=409)
     if would_lose_approval(request, proposal) and request.fields.get("as_author") != "yes":
         return _render_page(
-            request, proposal, _find_conflicts(request, proposal, target), form_choices, is_asked=True
+            request,
+            proposal,
+            _find_conflicts(request, proposal, target),
+            form_choices,
+            needs_confirmation=True,
         )
 
     def resolve(conflicts: Sequence[FileConflict]) -> Resolutions:
@@ -275,7 +279,7 @@ def _render_page(
     has_branch_moved: bool = False,
     unresolved_count: int = 0,
     error: WorkspaceError | None = None,
-    is_asked: bool = False,
+    needs_confirmation: bool = False,
     status: int | None = None,
 ) -> Response:
     sides = [
@@ -297,7 +301,7 @@ def _render_page(
             get_status(error)
             if error is not None
             else 409
-            if has_branch_moved or unresolved_count or is_asked
+            if has_branch_moved or unresolved_count or needs_confirmation
             else 200
         )
     return request.page(
@@ -312,7 +316,7 @@ def _render_page(
         unresolved_count=unresolved_count,
         error=error,
         unused_texts=unused_texts,
-        is_asked=is_asked,
+        needs_confirmation=needs_confirmation,
         ends_approval=would_lose_approval(request, proposal),
         last_refresh=_find_last_refresh(request, proposal) if has_branch_moved else None,
     )

@@ -86,7 +86,7 @@ def test_own_text_is_not_discarded_without_a_question(pages: ProposalPages) -> N
     assert "Run theirs." in pages.setup.show("guide.md", proposal.content.branch)
 
 
-def test_person_is_asked_before_becoming_an_author(pages: ProposalPages) -> None:
+def test_person_confirms_before_becoming_an_author(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
     question = "You become an author of this proposal"
     html = pages.get_proposal_page(proposal, "conflicts")

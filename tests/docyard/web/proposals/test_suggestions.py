@@ -46,7 +46,7 @@ def test_suggestion_is_shown_and_applied_once(open_pages: ProposalPages) -> None
     assert "apply-suggestion" not in html
 
 
-def test_person_is_asked_before_becoming_an_author(open_pages: ProposalPages) -> None:
+def test_person_confirms_before_becoming_an_author(open_pages: ProposalPages) -> None:
     proposal = open_pages.setup.submit_proposal()
     comment = suggest(open_pages, proposal, "Less.")
     question = "You become an author of this proposal"

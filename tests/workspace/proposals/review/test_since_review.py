@@ -58,7 +58,7 @@ def test_changed_sections_since_review_are_found(setup: ProposalSetup) -> None:
     assert changes.merged_paths == frozenset()
 
 
-def test_nothing_has_changed_since_review_of_the_tip(setup: ProposalSetup) -> None:
+def test_review_of_the_tip_has_no_later_changes(setup: ProposalSetup) -> None:
     assert find_changes(setup, get_tip(setup)).is_empty
 
 
