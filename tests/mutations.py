@@ -41,6 +41,34 @@ _LIST_PAGE_TESTS = ("tests/docyard/web/proposals/test_list_page.py",)
 
 MUTATIONS = (
     Mutation(
+        "a refresh is no change since a review",
+        "workspace/proposals/review/since_review.py",
+        "merge_commits(reviewed, base) if base is not None else None",
+        "None",
+        ("tests/workspace/proposals/review/test_since_review.py",),
+    ),
+    Mutation(
+        "a change of the target that authors undid is a change since a review",
+        "workspace/proposals/review/since_review.py",
+        "list_changed_paths(reviewed, new).union(merge.changes)",
+        "list_changed_paths(reviewed, new)",
+        ("tests/workspace/proposals/review/test_since_review.py",),
+    ),
+    Mutation(
+        "marks of changed words do not break sanitized HTML",
+        "docyard/web/diff/html_comparison.py",
+        "for part in _ENTITY.split(block[start:end]):",
+        "for part in [block[start:end]]:",
+        ("tests/docyard/web/diff/test_html_comparison.py",),
+    ),
+    Mutation(
+        "a change that the rendered view cannot show is shown as source",
+        "docyard/web/diff/section_renderer.py",
+        "is_hidden or _has_changed_comments(changes)",
+        "is_hidden",
+        ("tests/docyard/web/diff/test_section_renderer.py",),
+    ),
+    Mutation(
         "of two nodes that change an index in PostgreSQL at once, one wins",
         "index/postgres/heads.py",
         " AND generation = %(expected)s",

@@ -25,10 +25,16 @@ MAX_SECTION_BYTES = 40_000
 """The maximum size of a version of a section that is rendered; a larger one is shown as source."""
 
 
+VIEW_COOKIE = "docyard_view"
+"""The name of the cookie with the view that the browser requested last."""
+
+_COOKIE_MAX_AGE_S = 180 * 86_400
+
+
 def read_view(request: PageRequest) -> str:
-    """Return the requested view, or the default one."""
-    view = request.query.get("view", DEFAULT_VIEW)
-    return view if view in VIEWS else DEFAULT_VIEW
+    """Return the requested view; else the last one that the browser requested, or the default one."""
+    names = request.query.get("view"), request.cookies.get(VIEW_COOKIE)
+    return next((name for name in names if name in VIEWS), DEFAULT_VIEW)
 
 
 class ViewLimits(NamedTuple):
@@ -87,8 +93,11 @@ def build_view(
     return diff, get_frame_url(request) if has_diagrams else ""
 
 
-def permit_diagrams(page: Response, frame_url: str) -> Response:
-    """Return a page whose policy permits the frame of diagrams, if it has one."""
+def finish_page(request: PageRequest, page: Response, frame_url: str) -> Response:
+    """Return a page whose policy permits the frame of its diagrams, and that stores the requested view."""
+    view = request.query.get("view")
+    if view in VIEWS and request.cookies.get(VIEW_COOKIE) != view:
+        page.set_cookie(VIEW_COOKIE, view, max_age=_COOKIE_MAX_AGE_S, httponly=True, samesite="lax")
     if frame_url:
         page.headers["Content-Security-Policy"] = PAGE_POLICY
     return page

@@ -206,7 +206,7 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
 
     Raises RefNotFound, NotACommit, NoHistory.
     """
-    from docyard.web.diff.views import VIEWS, build_view, permit_diagrams, read_view
+    from docyard.web.diff.views import VIEWS, build_view, finish_page, read_view
     from workspace.revisions import resolve_branch_ref
 
     request.workspace.history()  # raises NoHistory for an artifact
@@ -238,7 +238,7 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
         diagrams=diagrams,
         page_url=lambda offset: add_query(url, view=view, offset=offset or None),
     )
-    return permit_diagrams(page, diagrams)
+    return finish_page(request, page, diagrams)
 
 
 def _get_first_parent(request: PageRequest, commit: Commit) -> tuple[Snapshot, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.diff.diff import count_sections
-from docyard.web.diff.views import DEFAULT_VIEW, VIEWS, build_view, permit_diagrams, read_view
+from docyard.web.diff.views import VIEWS, build_view, finish_page, read_view
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
 from docyard.web.proposals.read_marks import mark_as_read
@@ -87,7 +87,7 @@ def render_changes_page(request: PageRequest) -> Response:
             changes,
             {document.path for document in diff.documents},
             path,
-            lambda path: build_url(view=view if view != DEFAULT_VIEW else None, path=path),
+            lambda path: build_url(path=path),
         )
         if len(changes.documents) > 1
         else (),
@@ -97,7 +97,7 @@ def render_changes_page(request: PageRequest) -> Response:
         page_url=lambda offset: build_url(path=path, offset=offset or None),
         document_url=build_url(),
     )
-    return mark_as_read(request, proposal, permit_diagrams(page, diagrams))
+    return mark_as_read(request, proposal, finish_page(request, page, diagrams))
 
 
 def _find_review_range(request: PageRequest, proposal: Proposal) -> ReviewRange | None:

@@ -11,7 +11,7 @@ from docyard.forges.event_conversion import find_pull_request_url
 from docyard.proposals.list import build_entries
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff.diff import build_diff, list_other_documents
-from docyard.web.diff.views import RENDERED, ViewLimits, build_view, permit_diagrams
+from docyard.web.diff.views import RENDERED, ViewLimits, build_view, finish_page
 from docyard.web.proposals.authorship import is_author
 from docyard.web.proposals.conversation import build_conversation, render_discussion_text
 from docyard.web.proposals.read_marks import mark_as_read
@@ -105,7 +105,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         max_documents=_MAX_DOCUMENTS,
         max_decisions=_MAX_DECISIONS,
     )
-    return mark_as_read(request, proposal, permit_diagrams(page, diagrams))
+    return mark_as_read(request, proposal, finish_page(request, page, diagrams))
 
 
 def _build_first_changes(request: PageRequest, changes: CommitChanges) -> tuple[DiffPage, str]:

@@ -108,6 +108,22 @@ def test_any_query_of_changes_renders(
     pages.get_proposal_page(proposal, f"changes{query}")
 
 
+def test_view_that_was_chosen_last_is_the_default(
+    pages_with_proposal: tuple[ProposalPages, Proposal],
+) -> None:
+    pages, proposal = pages_with_proposal
+    current_view = '<a href="/proposals/{}/changes?view={}" aria-current="true">'
+    for view, query in (
+        ("side", ""),
+        ("rendered", "?view=rendered"),
+        ("rendered", ""),
+        ("rendered", "?view=<b>"),
+        ("inline", "?view=inline"),
+    ):
+        html = pages.get_proposal_page(proposal, f"changes{query}")
+        assert current_view.format(proposal.id, view) in html, (view, query)
+
+
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", PAGE_SIZE)
     pages = create_pages(tmp_path)
