@@ -139,9 +139,18 @@ def has_tables(connection: Connection) -> bool:
 
 
 def follows_primary(connection: Connection) -> bool:
-    """Return False if the server is a replica that receives no changes now, so that its heads may be old."""
+    """Return False if the server is a replica whose heads may be old.
+
+    It receives no changes now, or has not applied what the primary server had at its last message. The second
+    needs a right of the user (`pg_read_all_stats`); without it, the position is NULL.
+    """
     [(follows,)] = connection.execute(
-        "SELECT NOT pg_is_in_recovery() OR EXISTS (SELECT FROM pg_stat_wal_receiver)"
+        """
+        SELECT NOT pg_is_in_recovery() OR EXISTS (
+            SELECT FROM pg_stat_wal_receiver
+            WHERE latest_end_lsn <= pg_last_wal_replay_lsn() OR latest_end_lsn IS NULL
+        )
+        """
     ).fetchall()
     return bool(follows)
 

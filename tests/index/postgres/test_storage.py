@@ -430,7 +430,7 @@ def wait_for_replica(primary: PostgresServer, replica: PostgresServer) -> None:
         time.sleep(0.02)
 
 
-def test_replica_that_lags_gives_no_older_index_than_the_node_has_seen(
+def test_primary_answers_while_the_replica_has_not_applied_all(
     postgres: PostgresServer, replica: PostgresServer, open_node: OpenNode, url: str
 ) -> None:
     replica_url = replica.build_url(url.rpartition("/")[2])
@@ -438,8 +438,33 @@ def test_replica_that_lags_gives_no_older_index_than_the_node_has_seen(
     apply(writer, None, "c1", "a.md")
     wait_for_replica(postgres, replica)
     reader = open_node("reader", replica=Database(replica_url))
-    assert (read_state(reader).commit, search(reader)) == ("c1", ["a.md"])
     execute(replica_url, "SELECT pg_wal_replay_pause()")
+    try:
+        apply(writer, "c1", "c2", "b.md")
+        deadline = time.monotonic() + 10
+        while read_state(reader).commit != "c2":
+            assert time.monotonic() < deadline
+        assert search(reader) == ["a.md", "b.md"]
+    finally:
+        execute(replica_url, "SELECT pg_wal_replay_resume()")
+    wait_for_replica(postgres, replica)
+
+
+def test_replica_that_lags_gives_no_older_index_than_the_node_has_seen(
+    postgres: PostgresServer, replica: PostgresServer, open_node: OpenNode, url: str
+) -> None:
+    name = url.rpartition("/")[2]
+    writer = open_node("writer")
+    apply(writer, None, "c1", "a.md")
+    # A user without the right to see the lag.
+    execute(url, f"CREATE ROLE {name}_reader LOGIN")
+    execute(url, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}_reader")
+    wait_for_replica(postgres, replica)
+    control_url = replica.build_url(name)
+    replica_url = control_url.replace("docyard@", f"{name}_reader@")
+    reader = open_node("reader", replica=Database(replica_url))
+    assert (read_state(reader).commit, search(reader)) == ("c1", ["a.md"])
+    execute(control_url, "SELECT pg_wal_replay_pause()")
     try:
         apply(writer, "c1", "c2", "b.md")
         assert read_state(reader).commit == "c1"
@@ -449,7 +474,7 @@ def test_replica_that_lags_gives_no_older_index_than_the_node_has_seen(
         apply(reader, "c2", "c3", "c.md")
         assert (read_state(reader).commit, search(reader)) == ("c3", ["a.md", "b.md", "c.md"])
     finally:
-        execute(replica_url, "SELECT pg_wal_replay_resume()")
+        execute(control_url, "SELECT pg_wal_replay_resume()")
     wait_for_replica(postgres, replica)
     assert (read_state(reader).commit, search(open_node("new", replica=Database(replica_url)))) == (
         "c3",
