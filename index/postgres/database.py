@@ -67,9 +67,11 @@ class Database:
                     if is_new:
                         raise
                     connection.close()
+                    self.close()
                 except _driver().OperationalError:
                     if is_new or not connection.broken:
                         raise
+                    self.close()  # the server has closed the others too, or each would be waited for
                 finally:
                     self._give_back(connection)
 

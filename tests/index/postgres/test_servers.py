@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -94,15 +95,18 @@ def test_request_to_a_server_that_stops_answering_ends(
 ) -> None:
     monkeypatch.setattr(servers, "SILENCE_S", 0.2)
     database = Database(own_server.build_url("postgres"))
-    read_one(database)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(database.run, [lambda connection: connection.execute("SELECT pg_sleep(0.5)")] * 3))
     own_server.send_signal(signal.SIGSTOP)
-    thaw = threading.Timer(30, own_server.send_signal, (signal.SIGCONT,))
+    start = time.monotonic()
+    thaw = threading.Timer(20, own_server.send_signal, (signal.SIGCONT,))
     thaw.start()
     try:
         with pytest.raises(EngineUnavailable):
             database.run(lambda connection: connection.execute("SELECT 1"))
     finally:
         thaw.cancel()
+    assert time.monotonic() - start < 9  # one of the three idle connections was waited for
 
 
 def test_long_request_to_a_server_that_answers_is_finished(
