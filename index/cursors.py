@@ -2,8 +2,9 @@
 
 A cursor contains the kind "search", the generation of the index, a digest of query and filters, and the
 offset of the next hit. Hexadecimal digits are packed, because a model pays for each character of a cursor. A
-MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that this user's Docyard issued the cursor, and
-that the cursor is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
+MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that Docyard issued the cursor, for this user or
+on a node that shares its keys, and that the cursor is unchanged. BLAKE2b is fast, and every page of hits
+needs a cursor.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def verify_token(keys: Iterable[bytes], token: str, count: int) -> list[Any]:
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
     # The last character of base64 has unused bits, so data has several encodings. Only one is accepted.
     is_canonical = urlsafe_b64encode(data).decode().rstrip("=") == token
-    results = [hmac.compare_digest(mac, _compute_mac(key, body)) for key in keys]
-    if not (any(results) and is_canonical):
+    is_signed = any(hmac.compare_digest(mac, _compute_mac(key, body)) for key in keys)
+    if not (is_signed and is_canonical):
         raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX_RESTART)
     values = json.loads(_unpack_hexadecimal(body))
     if len(values) != count:

@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 _MAX_ATTEMPTS = 20
 """Attempts to update an index while other processes change the branch or the index."""
 
-_MAX_CLONE_LAG_S = 600.0
-"""Seconds for which a shared index is left at a commit that this clone does not have."""
-
 _MAX_RETRIED_DOCUMENTS = 16
 """The largest number of unreadable documents that one check tries to read again."""
 
@@ -118,14 +115,16 @@ class LiveIndex:
         return self._engine
 
     def _create_storage(self) -> IndexStorage:
-        database, replica, _ = self._engine_options
+        database = self._engine_options.database
         if database is None:
             from index.segments.file_storage import FileStorage
 
             return FileStorage(self._index_location, self._workspace.durable)
         from index.postgres.storage import PostgresStorage
 
-        return PostgresStorage(database, self._make_namespace_id, self._index_location, replica=replica)
+        return PostgresStorage(
+            database, self._make_namespace_id, self._index_location, replica=self._engine_options.replica
+        )
 
     def _make_namespace_id(self) -> str:
         """Return the id of the served branch, which is the same on all nodes."""
@@ -323,7 +322,7 @@ class LiveIndex:
         if self._engine_options.database is None or state.commit is None or target.commit is None:
             return False
         age = datetime.now(UTC) - datetime.fromisoformat(state.indexed_at)
-        if age.total_seconds() > _MAX_CLONE_LAG_S:
+        if age.total_seconds() > self._engine_options.max_lag_s:
             return False
         if not self._workspace.has_commit(state.commit):
             return True

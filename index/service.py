@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from index.passages import Passage
     from index.port import Progress, Query, ScoredSection, SearchType, SectionSelection, VectorRanking
     from index.segments.generation import SegmentReader
+    from index.storage.keys import SigningKeys
     from index.storage.metadata import Metadata
     from index.storage.status import IndexStatus
     from index.vectors.embedder import Vectors
@@ -139,6 +140,16 @@ class SearchIndex:
         """The indexed workspace."""
         return self._workspace
 
+    @property
+    def signing_keys(self) -> SigningKeys:
+        """The keys that sign what clients keep."""
+        return self._engine_options.signing_keys
+
+    @property
+    def is_shared(self) -> bool:
+        """Return True if other nodes use the same index."""
+        return self._engine_options.database is not None
+
     @cached_property
     def _live(self) -> LiveIndex:
         from index.live import LiveIndex
@@ -204,7 +215,6 @@ class SearchIndex:
         from index.operators import QueryFields
         from index.query import find_missing_words, parse_query
         from index.search import SearchRequest, search_branch, search_commit
-        from index.storage.keys import load_user_key, load_verification_keys
 
         if search_type == "vector" and not self.has_vectors:
             raise VectorSearchUnavailable
@@ -233,7 +243,9 @@ class SearchIndex:
         )
         generation, offset, vectors_state = None, 0, ""
         if cursor is not None:
-            generation, offset = read_cursor(load_verification_keys(), cursor, search_digest=search_digest)
+            generation, offset = read_cursor(
+                self.signing_keys.list_verification_keys(), cursor, search_digest=search_digest
+            )
             generation, _, vectors_state = generation.partition(_VECTORS_MARK)
         embedding: EmbeddingReport | None = None
         if requested_type != "bm25" and (cursor is None or vectors_state):
@@ -250,7 +262,7 @@ class SearchIndex:
         return SearchPage(
             hits=self._make_hits(results.hits, terms),
             next_cursor=write_cursor(
-                load_user_key(),
+                self.signing_keys.get_signing_key(),
                 generation=results.generation + _format_vectors_state(parsed_query),
                 search_digest=search_digest,
                 offset=end,

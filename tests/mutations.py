@@ -69,6 +69,20 @@ MUTATIONS = (
         ("tests/docyard/web/diff/test_section_renderer.py",),
     ),
     Mutation(
+        "a token that one node has signed is valid on the other nodes",
+        "index/postgres/shared_keys.py",
+        "return super().get_signing_key() if keys is None else keys.key",
+        "return super().get_signing_key()",
+        ("tests/index/postgres/test_shared_keys.py",),
+    ),
+    Mutation(
+        "a token of the shared key before a rotation is valid until the next one",
+        "index/postgres/shared_keys.py",
+        "SET previous_key = key, key = %s",
+        "SET key = %s",
+        ("tests/index/postgres/test_shared_keys.py",),
+    ),
+    Mutation(
         "of two nodes that change an index in PostgreSQL at once, one wins",
         "index/postgres/heads.py",
         " AND generation = %(expected)s",

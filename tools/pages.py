@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from index.storage.keys import SigningKeys
+
 CHARACTERS_PER_TOKEN = 4
 """The average for English. It limits texts whose tokens are not counted, and gives first estimates."""
 
@@ -154,23 +156,21 @@ def select_paths_after(paths: Sequence[str], last_path: str | None) -> Sequence[
     return paths if last_path is None else paths[bisect_right(paths, last_path) :]
 
 
-def write_list_cursor(position: str, tree: str | None, criteria: Sequence[object]) -> str:
+def write_list_cursor(keys: SigningKeys, position: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the cursor of the page after a position in a list; `tree` is the tree that the list shows."""
     from index.cursors import sign_token
-    from index.storage.keys import load_user_key
 
     return sign_token(
-        load_user_key(),
+        keys.get_signing_key(),
         ["list", tree and tree[:_TREE_CHARACTERS], _compute_criteria_digest(criteria), position],
     )
 
 
-def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) -> str:
+def read_list_cursor(keys: SigningKeys, cursor: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the position after which a page begins. Raises InvalidCursor, StaleCursor."""
     from index.cursors import InvalidCursor, StaleCursor, verify_token
-    from index.storage.keys import load_verification_keys
 
-    kind, cursor_tree, cursor_criteria, position = verify_token(load_verification_keys(), cursor, 4)
+    kind, cursor_tree, cursor_criteria, position = verify_token(keys.list_verification_keys(), cursor, 4)
     # The criteria themselves are in a cursor of an earlier version.
     is_same_list = (
         cursor_criteria == _compute_criteria_digest(criteria)
@@ -199,6 +199,7 @@ def build_list_page(
     items: Sequence[T],
     describe: Callable[[T], dict[str, Any]],
     *,
+    keys: SigningKeys,
     cursor: str | None,
     version: str | None,
     criteria: Sequence[object],
@@ -209,7 +210,7 @@ def build_list_page(
 
     `version` is the id of the tree or commit of the list. Raises InvalidCursor, StaleCursor.
     """
-    first = int(read_list_cursor(cursor, version, criteria)) if cursor else 0
+    first = int(read_list_cursor(keys, cursor, version, criteria)) if cursor else 0
     budget = EntryBudget(tokens)
     entries: list[dict[str, Any]] = []
     for item in items[first : first + limit]:
@@ -218,7 +219,7 @@ def build_list_page(
             break
         entries.append(entry)
     end = first + len(entries)
-    next_cursor = write_list_cursor(str(end), version, criteria) if end < len(items) else None
+    next_cursor = write_list_cursor(keys, str(end), version, criteria) if end < len(items) else None
     return ListPage(entries, first, next_cursor)
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from index.service import SearchIndex
+    from index.storage.keys import SigningKeys
     from workspace.document.document import Document
     from workspace.document.sections import Section
     from workspace.errors import WorkspaceError
@@ -113,6 +114,7 @@ class Context:
     distinguished. `may_review` is False if its scopes do not permit reviews. `max_text_tokens` is the limit
     of tokens of text in an answer; None for that of docyard.toml. `call_form` is the form of the calls that
     the answer suggests. `build_review_url` returns the URL of a proposal's page; None if the server has none.
+    `request_fetch` requests an exchange with the remote, and does not wait for it.
     """
 
     workspace: Workspace
@@ -126,6 +128,12 @@ class Context:
     max_text_tokens: int | None = None
     call_form: CallForm = PLAIN_FORM
     build_review_url: Callable[[str], str] | None = None
+    request_fetch: Callable[[], object] = lambda: None
+
+    @property
+    def signing_keys(self) -> SigningKeys:
+        """The keys that sign what clients keep, such as cursors."""
+        return self.index.signing_keys
 
     @property
     def text_tokens(self) -> int:

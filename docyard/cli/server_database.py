@@ -20,6 +20,7 @@ from docyard.terminal.exits import CommandError
 if TYPE_CHECKING:
     from docyard.database.database import Database
     from docyard.settings.file import ServerSettings
+    from index.postgres.options import EngineOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,6 +105,17 @@ def _locate_database(config: Path | None, sources_file: Path | None) -> _Databas
             fix=f"Name a file with --config or {environment.CONFIG}.",
         )
     return _DatabaseLocation(settings.database.url, folder)
+
+
+def read_engine_options(config: Path | None) -> EngineOptions:
+    """Return the storage of indexes of a configuration file; without one, that of the variables.
+
+    Raises InvalidEngine, and the errors of an invalid file.
+    """
+    if config is None:
+        return environment.read_engine_options()
+    settings, _ = read_server_config(config)
+    return settings.engine.create_options()
 
 
 @contextmanager

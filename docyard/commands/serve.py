@@ -257,7 +257,12 @@ def command(
         else:
             from docyard.http.configured_repository import ConfiguredRepository
 
-            configured = ConfiguredRepository(server_settings, find_folder(config_file).parent, folder)
+            configured = ConfiguredRepository(
+                server_settings,
+                find_folder(config_file).parent,
+                folder,
+                server_settings.engine.create_options(),
+            )
             try:
                 _serve_http(service, settings, mermaid, configured, math=math)
             finally:
@@ -441,11 +446,7 @@ def _build_service(
 
 def _read_engine_options(settings: ServerSettings | None) -> EngineOptions:
     """Return the storage of indexes of a configuration; without one, that of the variables."""
-    from index.postgres.options import create_engine_options
-
-    if settings is None:
-        return environment.read_engine_options()
-    return create_engine_options(settings.engine.url, settings.engine.read_url)
+    return environment.read_engine_options() if settings is None else settings.engine.create_options()
 
 
 def _find_repository(workspace: Workspace) -> Path:

@@ -14,7 +14,6 @@ from docyard.database.schema import SchemaMismatch, check_schema
 from docyard.hosting.organization_sources import OrganizationFolders, OrganizationSources
 from docyard.settings.file import ServerSettings
 from docyard.sources.follower import Follower
-from index.postgres.options import create_engine_options
 from index.vectors.options import NO_EMBEDDING, EmbeddingOptions
 from workspace.git.remotes.credentials import Access
 
@@ -45,6 +44,7 @@ class OrganizationsService:
         self.settings = settings
         self.folder = folder
         self.database: Database = open_database(settings.database.url, folder)
+        self.engine = settings.engine.create_options()
         folders = OrganizationFolders(
             folder,
             user_data_path("docyard", appauthor=False) / "organizations",
@@ -54,7 +54,7 @@ class OrganizationsService:
             self.database,
             folders,
             embedding,
-            engine=create_engine_options(settings.engine.url, settings.engine.read_url),
+            engine=self.engine,
             shares_groups=settings.identity.shared_groups,
         )
         self._is_schema_checked = False

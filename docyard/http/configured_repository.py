@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from docyard.mcp_server.calls import CallObserver
     from docyard.settings.file import ServerSettings
     from docyard.web.site import Site
+    from index.postgres.options import EngineOptions
     from tools.dispatcher import Dispatcher
 
 _OTHER_CHARACTER = re.compile(r"[^A-Za-z0-9._-]+")
@@ -46,13 +47,15 @@ class ConfiguredRepository:
     In the records the repository is a namespace with the name of its folder. Raises InvalidDatabaseURL.
     """
 
-    def __init__(self, settings: ServerSettings, folder: Path, repository: Path) -> None:
+    def __init__(
+        self, settings: ServerSettings, folder: Path, repository: Path, engine: EngineOptions
+    ) -> None:
         self.settings = settings
         self._name = name = build_namespace_name(repository)
         content = SourcesFile(sources={name: SourceSettings(repo=str(repository.absolute()))})
         self._database = open_database(settings.database.url, folder)
         self._organization = DefaultOrganization(self._database, folder, lambda: content)
-        self._monitoring = Monitoring(settings, self._database, self._organization.get_target)
+        self._monitoring = Monitoring(settings, self._database, engine, self._organization.get_target)
         self._notifier: Notifier | None = None
 
     def start(self, site: Site | None) -> None:

@@ -103,10 +103,6 @@ def describe_sources(entries: Sequence[dict[str, Any]]) -> PartState:
     return PartState(all(availability), False, entries)
 
 
-MAX_LAG_S = 600.0
-"""The seconds after which a node whose index lags behind is not ready, unless `engine.max_lag` is set."""
-
-
 class IndexReadiness:
     """The readiness of the indexes that this node shares with others.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from docyard.mcp_server.calls import CallObserver
     from docyard.records.rows import RecordTarget
     from docyard.settings.file import ServerSettings
+    from index.postgres.options import EngineOptions
     from tools.tool import Tool
 
 
@@ -30,12 +31,16 @@ class Monitoring:
     """
 
     def __init__(
-        self, settings: ServerSettings, database: Database, prepare: Callable[[], object] = lambda: None
+        self,
+        settings: ServerSettings,
+        database: Database,
+        engine: EngineOptions,
+        prepare: Callable[[], object] = lambda: None,
     ) -> None:
         self._settings = settings
         self._buckets = Buckets(_open_levels())
         self._limiter = Limiter(settings.limits, self._buckets)
-        self._recorder = Recorder(database, settings.records, prepare=prepare)
+        self._recorder = Recorder(database, settings.records, engine=engine, prepare=prepare)
         self._metrics = None
         if settings.telemetry.metrics:
             from docyard.telemetry.metrics import Metrics

@@ -86,7 +86,7 @@ def build_organizations_app(
     is_proxied = bool(settings.allowed_names)
     # The hosts of servers are names, too. The headers of senders that are no trusted proxies are removed.
     may_be_proxied = is_proxied or operations.trusted_proxies is not None
-    sessions = DatabaseSessions(service.database)
+    sessions = DatabaseSessions(service.database, signing_keys=service.engine.signing_keys)
     challenges = Challenges(identity.issuers, partial(_find_base_url, service, identity, port))
     authentication = AuthenticationMiddleware(
         inner_app,
@@ -213,7 +213,7 @@ def start_organizations_server(service: OrganizationsService, toolsets: tuple[st
     check_identity(server_settings.identity, settings.page_url)
     worker = find_current_worker()
     service.start(leads=worker is None or worker.is_first)
-    monitoring = Monitoring(server_settings, service.database)
+    monitoring = Monitoring(server_settings, service.database, service.engine)
     listener = Listener.open(settings.address)
     port = listener.port
     try:

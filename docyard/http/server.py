@@ -33,7 +33,7 @@ from docyard import __version__, environment
 from docyard.caller import SCOPES, WRITE_SCOPE
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.challenges import Challenges
-from docyard.http.health import MAX_LAG_S, IndexReadiness, PartState, Readiness, describe_sources
+from docyard.http.health import IndexReadiness, PartState, Readiness, describe_sources
 from docyard.http.host_origin import HostOriginMiddleware
 from docyard.http.login import build_login_routes
 from docyard.http.operations import Operations
@@ -49,6 +49,7 @@ from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
 from docyard.web.site import Site
 from docyard.web.urls import make_review_url_builder
+from index.postgres.options import MAX_LAG_S
 from workspace.errors import InvalidConfig
 
 if TYPE_CHECKING:

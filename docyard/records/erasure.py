@@ -18,7 +18,7 @@ from docyard.database.tables import (
     TERM_TOTALS,
     TOOL_CALLS,
 )
-from docyard.records.questions import clean_question, hash_question, load_hash_key, normalize_question
+from docyard.records.questions import HashKeys, clean_question, hash_question, normalize_question
 from docyard.records.retention import BATCH_ROWS, delete_searches, lock_for_writing
 
 _TOKEN_PREFIX = "token:"  # of the key of a person of a repository
@@ -34,23 +34,23 @@ class ErasedRecords(NamedTuple):
     notifications: int = 0
 
 
-def count_text(database: Database, text: str) -> ErasedRecords:
+def count_text(database: Database, text: str, keys: HashKeys) -> ErasedRecords:
     """Return what `erase_text` would remove. Raises DatabaseUnavailable."""
     with database.connect() as connection:
         return ErasedRecords(
-            _count(connection, SEARCH_QUERIES, _match_searches(text)),
+            _count(connection, SEARCH_QUERIES, _match_searches(text, keys)),
             0,
             _count(connection, PROBLEM_REPORTS, _match_reports(text)),
             notifications=_count(connection, NOTIFICATIONS, _match_notifications(text)),
         )
 
 
-def erase_text(database: Database, text: str) -> ErasedRecords:
+def erase_text(database: Database, text: str, keys: HashKeys) -> ErasedRecords:
     """Remove searches, reports and notifications with a text, in any case. Raises DatabaseUnavailable.
 
-    In mode `hash` only a question that is the whole text can be found.
+    In mode `hash` only a question that is the whole text can be found, if it was hashed with one of `keys`.
     """
-    searches = _delete_searches(database, _match_searches(text))
+    searches = _delete_searches(database, _match_searches(text, keys))
     with database.begin() as connection:
         reports = connection.execute(delete(PROBLEM_REPORTS).where(_match_reports(text))).rowcount
         notifications = connection.execute(delete(NOTIFICATIONS).where(_match_notifications(text))).rowcount
@@ -89,13 +89,13 @@ def erase_person(database: Database, key: str) -> ErasedRecords:
     return ErasedRecords(searches, calls, reports, audit_entries, notifications)
 
 
-def _match_searches(text: str) -> ColumnElement[bool]:
+def _match_searches(text: str, keys: HashKeys) -> ColumnElement[bool]:
     missing_words = cast(SEARCH_QUERIES.c.missing_words, Text)
     forms = _list_forms(text)
     return or_(
         *(_contains(SEARCH_QUERIES.c.query_text, form) for form in forms),
         *(_contains(missing_words, json.dumps(form)[1:-1]) for form in forms),
-        SEARCH_QUERIES.c.query_text == hash_question(load_hash_key(), text),
+        SEARCH_QUERIES.c.query_text.in_([hash_question(key, text) for key in keys.list_keys()]),
     )
 
 

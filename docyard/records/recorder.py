@@ -14,10 +14,11 @@ from docyard.database.database import Database
 from docyard.database.errors import DatabaseUnavailable
 from docyard.database.ids import read_clock_ms
 from docyard.records.opt_outs import OptOuts, read_opt_outs
-from docyard.records.questions import get_question_format
+from docyard.records.questions import HashKeys, get_question_format
 from docyard.records.retention import Retention
 from docyard.records.rows import RecordedCall, RecordTarget, RowBuilder, write_rows
 from docyard.telemetry.logs import StateText
+from index.postgres.options import FILE_ENGINE, EngineOptions
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -65,13 +66,18 @@ class Recorder:
         settings: RecordsSection,
         queue_limit: int = QUEUE_LIMIT,
         prepare: Callable[[], object] = lambda: None,
+        *,
+        engine: EngineOptions = FILE_ENGINE,
     ) -> None:
-        """Create a recorder. `prepare` is called by its thread before each access to the database."""
+        """Create a recorder. `prepare` is called by its thread before each access to the database.
+
+        Nodes that share the database of `engine` hash questions with the same key.
+        """
         self._prepare = prepare
         self._database = database
         self._mode = settings.mode
         self._builder = RowBuilder(
-            get_question_format(settings.mode),
+            get_question_format(settings.mode, HashKeys(engine)),
             has_words=settings.mode == "text",
             store_embeddings=settings.store_embeddings,
         )

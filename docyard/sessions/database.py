@@ -27,7 +27,7 @@ from docyard.sessions.sessions import (
     digest_value,
     has_ended,
 )
-from index.storage.keys import load_user_key
+from index.storage.keys import USER_KEYS, SigningKeys
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
@@ -43,14 +43,13 @@ MAX_OWN_SESSIONS = 100
 """The number of sessions of one principal, who could otherwise end the sessions of all others."""
 
 _USE_INTERVAL_S = 300.0  # between two updates of the time of the last use
-_KEY_PURPOSE = b"docyard sessions\n"
 
 
 class DatabaseSessions:
     """The sessions in a database. `clock` returns the time of day in seconds since 1970.
 
-    The key of CSRF tokens is derived from the key of this user, so all workers and later starts compute the
-    same ones, and a copy of the database is not enough to compute them.
+    The key of CSRF tokens is derived from the key of this user, or shared by nodes. So all workers, nodes and
+    later starts compute the same tokens, and a copy of the database is not enough to compute them.
     """
 
     def __init__(
@@ -60,12 +59,13 @@ class DatabaseSessions:
         *,
         max_sessions: int = MAX_SESSIONS,
         max_own_sessions: int = MAX_OWN_SESSIONS,
+        signing_keys: SigningKeys = USER_KEYS,
     ) -> None:
         self._database = database
         self._clock = clock
         self._max_sessions = max_sessions
         self._max_own_sessions = max_own_sessions
-        self._key = hmac.digest(load_user_key(), _KEY_PURPOSE + database.description.encode(), "sha256")
+        self._signing_keys = signing_keys
         self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
 
     async def start(self, owner: Authenticated) -> str:
@@ -102,7 +102,8 @@ class DatabaseSessions:
 
     def compute_csrf_token(self, name: bytes) -> str:
         """Return the CSRF token for a session's digest or a caller's name."""
-        return hmac.digest(self._key, name, "sha256").hex()
+        key = self._signing_keys.get_session_key(self._database.description)
+        return hmac.digest(key, name, "sha256").hex()
 
     def _add(self, digest: bytes, owner: Authenticated) -> None:
         now_ms = self._read_clock_ms()

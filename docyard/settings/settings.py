@@ -60,10 +60,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+if TYPE_CHECKING:
+    from index.postgres.options import EngineOptions
 
 
 class Section(BaseModel):
@@ -118,6 +121,12 @@ class EngineSection(Section):
     """The URL of a replica, from which indexes are read. Not set: they are read from `url`."""
     max_lag: Annotated[int, Field(ge=1, le=86_400)] = 600
     """The seconds after which a node whose index lags behind is not ready, for `/readyz`."""
+
+    def create_options(self) -> EngineOptions:
+        """Return the storage of indexes. Raises InvalidEngine."""
+        from index.postgres.options import create_engine_options
+
+        return create_engine_options(self.url, self.read_url, self.max_lag)
 
     @model_validator(mode="after")
     def _check_urls(self) -> EngineSection:

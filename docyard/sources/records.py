@@ -12,6 +12,7 @@ from docyard.settings.settings import RecordsSection
 from docyard.sources.default_organization import DefaultOrganization
 
 if TYPE_CHECKING:
+    from index.postgres.options import EngineOptions
     from index.sources.settings import Analytics
     from index.sources.sources import Sources
 
@@ -23,11 +24,11 @@ class SourcesRecords:
     InvalidDatabaseURL.
     """
 
-    def __init__(self, analytics: Analytics, sources: Sources, folder: Path) -> None:
+    def __init__(self, analytics: Analytics, sources: Sources, folder: Path, engine: EngineOptions) -> None:
         self._database = open_database(analytics.database_url, folder)
         organization = DefaultOrganization(self._database, folder, lambda: sources.file)
         settings = RecordsSection(mode=analytics.mode, retention_days=analytics.retention_days)
-        self.recorder = Recorder(self._database, settings, prepare=organization.get_target)
+        self.recorder = Recorder(self._database, settings, prepare=organization.get_target, engine=engine)
         self.observer = self.recorder.observe_server(organization.get_target)
         self.receive_report = build_report_receiver(self._database, organization.get_target)
 

@@ -108,7 +108,7 @@ def build_sources_service(
         # The libraries of the database are installed by the extra `server` only.
         from docyard.sources.records import SourcesRecords
 
-        records = SourcesRecords(sources.file.analytics, sources, file.parent)
+        records = SourcesRecords(sources.file.analytics, sources, file.parent, engine)
     receive_report = records.receive_report if records is not None and records.recorder.is_recording else None
     dispatcher = SourcesDispatcher(sources, toolsets, max_text_tokens, receive_report)
 

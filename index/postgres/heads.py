@@ -110,8 +110,13 @@ def choose_generation(previous: Head | None) -> int:
     return max(time.time_ns(), previous.generation + 1 if previous else 0)
 
 
-def create_tables(connection: Connection, statements: Sequence[LiteralString] = _TABLES) -> None:
-    """Create the tables that are missing. `statements` create those of another module."""
+def create_tables(connection: Connection) -> None:
+    """Create the tables of this module that are missing."""
+    create_missing_tables(connection, _TABLES)
+
+
+def create_missing_tables(connection: Connection, statements: Iterable[LiteralString]) -> None:
+    """Execute statements that create tables unless they exist."""
     with connection.transaction():
         # Two nodes that create a table at the same time would fail.
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION_LOCK,))
@@ -128,7 +133,7 @@ def run_with_tables(
     try:
         return work(connection)
     except UndefinedTable:
-        create_tables(connection, statements)
+        create_missing_tables(connection, statements)
         return work(connection)
 
 

@@ -15,7 +15,6 @@ from index.matches import Matcher, SearchableText
 from index.postgres.options import FILE_ENGINE
 from index.sources.settings import ALL_NAMESPACES, AnswerLimits, Features, SourcesFile, SourcesLimits
 from index.sources.source import Source, SourceUnavailable
-from index.storage.keys import load_user_key, load_verification_keys
 from index.vectors.options import NO_EMBEDDING
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from index.port import Progress, SearchType
     from index.postgres.options import EngineOptions
     from index.service import Hit, SearchPage
+    from index.storage.keys import SigningKeys
     from index.vectors.embedder import Vectors
     from index.vectors.options import EmbeddingOptions
 
@@ -122,6 +122,11 @@ class Sources:
     def file(self) -> SourcesFile:
         """The content of the file that names the sources."""
         return self._file
+
+    @property
+    def signing_keys(self) -> SigningKeys:
+        """The keys that sign what clients keep."""
+        return self._engine.signing_keys
 
     @property
     def features(self) -> Features:
@@ -328,14 +333,17 @@ def measure_term_coverage(page: SearchPage) -> float:
     return (max(text_counts, default=0) + max(heading_counts, default=0)) / len(terms)
 
 
-def write_sources_cursor(digest: str, commits: Mapping[str, str | None], offset: int) -> str:
+def write_sources_cursor(
+    keys: SigningKeys, digest: str, commits: Mapping[str, str | None], offset: int
+) -> str:
     """Return the cursor that continues a search at `offset`. `digest` is that of its arguments."""
-    return sign_token(load_user_key(), [_CURSOR_KIND, digest, _digest(sorted(commits.items())), offset])
+    values = [_CURSOR_KIND, digest, _digest(sorted(commits.items())), offset]
+    return sign_token(keys.get_signing_key(), values)
 
 
-def read_sources_cursor(cursor: str, digest: str) -> tuple[str, int]:
+def read_sources_cursor(keys: SigningKeys, cursor: str, digest: str) -> tuple[str, int]:
     """Return the digest of the commits, and the offset of the next hit. Raises InvalidCursor."""
-    kind, cursor_digest, commits_digest, offset = verify_token(load_verification_keys(), cursor, 4)
+    kind, cursor_digest, commits_digest, offset = verify_token(keys.list_verification_keys(), cursor, 4)
     if kind != _CURSOR_KIND or cursor_digest != digest:
         raise InvalidCursor(
             "the cursor belongs to another search",

@@ -1,9 +1,12 @@
-"""Keys: the user's own key, and the key of an artifact.
+"""Keys: the user's own key, the keys that sign what clients keep, and the key of an artifact.
 
-The user's key signs cursors and seals indexes. It has 32 random bytes and is stored outside every repository.
-To rotate it, the user renames the file `key` to `old-key`: the next process creates a new key, and builds its
-indexes again. What the old key has signed (cursors, handles, claims of tasks) is valid until the user removes
-`old-key`.
+The user's key seals the files of indexes on this machine. It has 32 random bytes and is stored outside every
+repository. To rotate it, the user renames the file `key` to `old-key`: the next process creates a new key,
+and builds its indexes again.
+
+Clients keep cursors, handles and the secrets of claims, and give them back to any node. The user's key signs
+them (`SigningKeys`), or a key that nodes share (`index.postgres.shared_keys`). What the old key has signed is
+valid until the user removes `old-key`.
 
 The key of an artifact is shared by its builder and its readers. It has 32 bytes, in a file that only the
 owner can read.
@@ -11,10 +14,12 @@ owner can read.
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -35,12 +40,27 @@ def load_user_key() -> bytes:
         return _load_user_key()
 
 
-def load_verification_keys() -> tuple[bytes, ...]:
-    """Return the keys that verify: this user's key, and the one before its rotation, if it is still there."""
-    old_key = None
-    with suppress(OSError):
-        old_key = read_private_key(_locate_user_key("old-key"))
-    return (load_user_key(),) if old_key is None else (load_user_key(), old_key)
+class SigningKeys:
+    """The keys that sign what clients keep: those of this user."""
+
+    def get_signing_key(self) -> bytes:
+        """Return the key for new signatures."""
+        return load_user_key()
+
+    def list_verification_keys(self) -> Iterator[bytes]:
+        """Yield the keys whose signatures are valid, the most likely first."""
+        yield load_user_key()
+        with suppress(OSError):
+            if (old_key := read_private_key(_locate_user_key("old-key"))) is not None:
+                yield old_key
+
+    def get_session_key(self, database: str) -> bytes:
+        """Return the key of the CSRF tokens of sessions in a database, which its description names."""
+        return hmac.digest(load_user_key(), b"docyard sessions\n" + database.encode(), "sha256")
+
+
+USER_KEYS = SigningKeys()
+"""The keys of this user, which sign unless nodes share keys."""
 
 
 @cache
@@ -89,18 +109,28 @@ def read_private_key(file: Path) -> bytes | None:
     return key if len(key) == KEY_BYTES else None
 
 
+def write_key(file: Path, key: bytes) -> None:
+    """Write a key to a private file, in place of another one. Raises OSError."""
+    with _write_draft(file, key) as draft:
+        draft.replace(file)
+
+
 def _create_key_file(file: Path) -> None:
     """Link a finished draft to the key file, so that two processes that start together use one key."""
+    with _write_draft(file, secrets.token_bytes(KEY_BYTES)) as draft, suppress(FileExistsError):
+        os.link(draft, file)
+
+
+@contextmanager
+def _write_draft(file: Path, key: bytes) -> Iterator[Path]:
+    """Yield a private file with a key, in the folder of `file`; remove it unless it was renamed."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with open(descriptor, "wb") as stream:
-            stream.write(secrets.token_bytes(KEY_BYTES))
-        try:
-            os.link(draft, file)
-        except FileExistsError:
-            return
+            stream.write(key)
+        yield draft
     finally:
         draft.unlink(missing_ok=True)
 

@@ -71,6 +71,7 @@ INDEPENDENT_COMMANDS = {
     "sync": "may fetch valid settings; tests/docyard/test_sync.py",
     "demo": "has a repository of its own",
     "sources": "has a file of its own",
+    "engine rotate-key": "concerns a database, and no documents",
     "admin": "has a file of its own",
     "config": "has a file of its own",
     "completion": "reads no repository",

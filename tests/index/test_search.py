@@ -194,6 +194,19 @@ def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: 
         assert error_info.value.details == {"cursor_commit": cursor_commit, "commit": commit}
 
 
+def test_cursor_of_the_old_key_is_valid_until_the_key_is_removed(
+    index: SearchIndex, temporary_key_file: Path
+) -> None:
+    cursor = index.search("errors retry", limit=1).next_cursor
+    old_key_file = temporary_key_file.rename(temporary_key_file.with_name("old-key"))
+    _load_user_key.cache_clear()  # the next process
+    page = index.search("errors retry", limit=1, cursor=cursor)
+    assert page.hits
+    old_key_file.unlink()
+    with pytest.raises(InvalidCursor):
+        index.search("errors retry", limit=1, cursor=cursor)
+
+
 def test_mixed_cursors_and_cursors_of_another_key_are_invalid(
     index: SearchIndex, temporary_key_file: Path
 ) -> None:

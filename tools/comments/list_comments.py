@@ -134,7 +134,7 @@ def _list_page(
     if file is not None:
         file, slug = resolve_target(context.snapshot(request.ref), file, slug)
     criteria = ["all comments", request.proposal, file, slug, is_resolved, request.ref]
-    after = read_list_cursor(request.cursor, None, criteria) if request.cursor else None
+    after = read_list_cursor(context.signing_keys, request.cursor, None, criteria) if request.cursor else None
     writer, budget = EntryWriter(context), EntryBudget(context.text_tokens)
     candidates = [
         (discussion, thread)
@@ -164,7 +164,7 @@ def _list_page(
     next_cursor = None
     if examined_count < len(candidates):
         last_id = candidates[examined_count - 1][1].comment.id
-        next_cursor = write_list_cursor(last_id, None, criteria)
+        next_cursor = write_list_cursor(context.signing_keys, last_id, None, criteria)
     data: Data = {"comments": entries, "totals": counts, "commit": _choose_commit(context, discussions)}
     if next_cursor is not None:
         data["next_cursor"] = next_cursor
@@ -248,6 +248,7 @@ def _show_comment(
             version=None,
             criteria=["replies", id],
             limit=request.limit,
+            keys=context.signing_keys,
             tokens=context.text_tokens // 2,
         )
         next_cursor = page.next_cursor

@@ -81,7 +81,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
     criteria = ["history", request.file, request.slug, request.blame, read_context.ref]
     if request.cursor is not None:
-        read_context, position = _read_cursor(read_context, read_list_cursor(request.cursor, None, criteria))
+        read_context, position = _read_cursor(
+            read_context, read_list_cursor(context.signing_keys, request.cursor, None, criteria)
+        )
     file, slug = resolve_target(
         read_context.snapshot, normalize_path(read_context.snapshot, request.file), request.slug
     )
@@ -96,7 +98,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     cursor = (
         None
         if page.next_position is None
-        else write_list_cursor(f"{read_context.snapshot.commit} {page.next_position}", None, criteria)
+        else write_list_cursor(
+            context.signing_keys, f"{read_context.snapshot.commit} {page.next_position}", None, criteria
+        )
     )
     data = {**page.data, "commit": read_context.snapshot.commit}
     if cursor:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from index.storage.keys import load_verification_keys
 from tools.arguments import (
     Arguments,
     Boolean,
@@ -75,7 +74,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             fix="Give the 'secret' of the answer that claimed or renewed the task last.",
             field="secret",
         )
-    time, (key, *old_keys) = datetime.now(UTC), load_verification_keys()
+    time, key = datetime.now(UTC), context.signing_keys.get_signing_key()
     hours = request.hours or context.snapshot().config.tasks.claim_hours
     operation = ClaimTask(
         file=file,
@@ -86,7 +85,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         claimant=request.name or context.client,
         secret=request.secret or "",
         key=key,
-        old_keys=tuple(old_keys),
+        old_keys=tuple(context.signing_keys.list_verification_keys()),
     )
     is_event = _is_protected(context, file) or context.workspace.proposal_actions().task_claims.decides(
         operation

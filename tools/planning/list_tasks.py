@@ -80,6 +80,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         version=snapshot.tree,
         criteria=criteria,
         limit=request.limit,
+        keys=context.signing_keys,
         tokens=context.text_tokens,
     )
     data: Data = {"tasks": page.entries, "total": len(tasks), "commit": snapshot.commit}

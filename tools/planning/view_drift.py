@@ -75,6 +75,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         version=snapshot.commit,
         criteria=["drift", folder],
         limit=request.limit,
+        keys=context.signing_keys,
         tokens=context.text_tokens,
     )
     data: Data = {

@@ -84,6 +84,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         version=snapshot.tree,
         criteria=["trace", request.missing],
         limit=request.limit,
+        keys=context.signing_keys,
         tokens=context.text_tokens,
     )
     data = {"traces": page.entries, "total": len(traces), **data}

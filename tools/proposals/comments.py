@@ -60,20 +60,26 @@ def read_comments_page(
 
 
 def write_comments_cursor(
-    proposal: Proposal, location: CommentLocation, next_index: int | None
+    context: Context, proposal: Proposal, location: CommentLocation, next_index: int | None
 ) -> str | None:
     """Return the cursor of a page of threads; None after the last page."""
     return (
         None
         if next_index is None
-        else write_list_cursor(str(next_index), None, _build_criteria(proposal, location))
+        else write_list_cursor(
+            context.signing_keys, str(next_index), None, _build_criteria(proposal, location)
+        )
     )
 
 
-def read_comments_cursor(proposal: Proposal, location: CommentLocation, cursor: str | None) -> int:
+def read_comments_cursor(
+    context: Context, proposal: Proposal, location: CommentLocation, cursor: str | None
+) -> int:
     """Return the index of the first thread of a page. Raises InvalidCursor."""
     return (
-        int(read_list_cursor(cursor, None, _build_criteria(proposal, location))) if cursor is not None else 0
+        int(read_list_cursor(context.signing_keys, cursor, None, _build_criteria(proposal, location)))
+        if cursor is not None
+        else 0
     )
 
 

@@ -36,10 +36,10 @@ def view_comments(
     context: Context, proposal: Proposal, location: CommentLocation, limit: int, cursor: str | None
 ) -> Answer:
     """Return a page of the threads; only those of a document or section if `location` names one."""
-    first_index = read_comments_cursor(proposal, location, cursor)
+    first_index = read_comments_cursor(context, proposal, location, cursor)
     max_bytes = min(MAX_COMMENTS_BYTES, context.text_characters)
     page = read_comments_page(context, proposal, first_index, limit, location, max_bytes)
-    next_cursor = write_comments_cursor(proposal, location, page.next_index)
+    next_cursor = write_comments_cursor(context, proposal, location, page.next_index)
     if next_cursor is not None:
         step = NextStep("See more with ", build_comments_call(proposal, location, next_cursor, limit=limit))
     else:
@@ -61,7 +61,9 @@ def build_comments_call(
 def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str | None) -> Answer:
     """Return a page of the reviews, oldest first."""
     criteria = ["reviews", proposal.id]
-    first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
+    first_index = (
+        int(read_list_cursor(context.signing_keys, cursor, None, criteria)) if cursor is not None else 0
+    )
     void_reasons = find_void_approvals(context, proposal)
     page = proposal.reviews[first_index : first_index + limit]
     entries = select_fitting_entries(
@@ -70,7 +72,9 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
     )
     next_index = first_index + len(entries)
     next_cursor = (
-        write_list_cursor(str(next_index), None, criteria) if next_index < len(proposal.reviews) else None
+        write_list_cursor(context.signing_keys, str(next_index), None, criteria)
+        if next_index < len(proposal.reviews)
+        else None
     )
     if next_cursor is not None:
         next_page: Data = {"reviews": True, "limit": limit, "cursor": next_cursor}
@@ -139,7 +143,9 @@ def _view_thread(
     """Return a comment with a page of its replies; later pages have only the beginning of its text."""
     comment, replies, _ = proposal.content.threads[thread_index]
     criteria = ["replies", proposal.id, comment.id]
-    first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
+    first_index = (
+        int(read_list_cursor(context.signing_keys, cursor, None, criteria)) if cursor is not None else 0
+    )
     [located_thread] = (
         context.workspace.proposal_reviews().comments(proposal, after=thread_index, limit=1).threads
     )
@@ -153,7 +159,11 @@ def _view_thread(
     )
     reply_entries = select_fitting_entries(page, min(_MAX_REPLIES_BYTES, context.text_characters))
     next_index = first_index + len(reply_entries)
-    next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
+    next_cursor = (
+        write_list_cursor(context.signing_keys, str(next_index), None, criteria)
+        if next_index < len(replies)
+        else None
+    )
     thread = {
         **comment_fields,
         **describe_resolution(located_thread.thread),

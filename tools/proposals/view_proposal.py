@@ -54,14 +54,16 @@ def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapp
     first_index = 0
     if request.cursor is not None:
         # The cursor names the last entry, so that a new proposal does not shift the pages.
-        last_key = read_list_cursor(request.cursor, None, criteria)
+        last_key = read_list_cursor(context.signing_keys, request.cursor, None, criteria)
         first_index = sum(_sort_key(entry) >= last_key for entry in matching_proposals)
     page = matching_proposals[first_index : first_index + request.limit]
     entries = [summarize_proposal(entry) for entry in page]
     count = count_fitting_entries(entries, context.text_tokens)
     page, entries = page[:count], entries[:count]
     is_last_page = first_index + len(page) >= len(matching_proposals)
-    cursor = None if is_last_page else write_list_cursor(_sort_key(page[-1]), None, criteria)
+    cursor = (
+        None if is_last_page else write_list_cursor(context.signing_keys, _sort_key(page[-1]), None, criteria)
+    )
     data: Data = {
         "proposals": entries,
         "total": len(matching_proposals),
@@ -238,7 +240,11 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
 
     changes = context.workspace.proposal_reviews().changes(proposal)
     criteria = ["changes", proposal.id, changes.base, changes.tip]
-    first_index = int(read_list_cursor(request.cursor, None, criteria)) if request.cursor is not None else 0
+    first_index = (
+        int(read_list_cursor(context.signing_keys, request.cursor, None, criteria))
+        if request.cursor is not None
+        else 0
+    )
     data = describe_proposal(proposal)
     if first_index == 0:
         description = escape_invisible(proposal.content.description)
@@ -264,13 +270,15 @@ def _view_full(context: Context, proposal: Proposal, request: ViewProposalArgume
         )
         data |= {"comments": threads_page.threads, "comments_total": threads_page.total}
         if threads_page.next_index is not None:
-            next_cursor = write_comments_cursor(proposal, any_location, threads_page.next_index)
+            next_cursor = write_comments_cursor(context, proposal, any_location, threads_page.next_index)
             data["comments_rest"] = str(build_comments_call(proposal, any_location, next_cursor))
     page = render_changes(
         context, changes, proposal.id, first_index, _compute_remaining_characters(context, data)
     )
     cursor = (
-        None if page.next_position is None else write_list_cursor(str(page.next_position), None, criteria)
+        None
+        if page.next_position is None
+        else write_list_cursor(context.signing_keys, str(page.next_position), None, criteria)
     )
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
@@ -305,7 +313,7 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     threads_page = read_comments_page(context, proposal, 0, request.limit, location, max_bytes)
     data = {**describe_proposal(proposal), "file": file, "slug": slug, "comments": threads_page.threads}
     if threads_page.next_index is not None:
-        next_cursor = write_comments_cursor(proposal, location, threads_page.next_index)
+        next_cursor = write_comments_cursor(context, proposal, location, threads_page.next_index)
         data["comments_rest"] = str(build_comments_call(proposal, location, next_cursor))
     page = render_change(
         context, changes, file, slug, request.offset or 0, _compute_remaining_characters(context, data)

@@ -54,7 +54,11 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     text, outline, entry, _ = opened_text
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
     criteria = ["sections", text.path, entry.address if entry else None]
-    first_index = int(read_list_cursor(request.cursor, text.blob, criteria)) if request.cursor else 0
+    first_index = (
+        int(read_list_cursor(context.signing_keys, request.cursor, text.blob, criteria))
+        if request.cursor
+        else 0
+    )
     page = entries[first_index : first_index + request.limit]
     described_entries = [_describe_entry(text, item) for item in page]
     # The address of an entry is in the answer twice.
@@ -73,7 +77,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "tokenizer": get_tokenizer(),
     }
     if next_index < len(entries):
-        data["cursor"] = write_list_cursor(str(next_index), text.blob, criteria)
+        data["cursor"] = write_list_cursor(context.signing_keys, str(next_index), text.blob, criteria)
     return opened_text.build_answer(read_context, data)
 
 

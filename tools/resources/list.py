@@ -94,7 +94,11 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     """
     documents = read_listed_documents(context)
     snapshot, skills = documents
-    last_path = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
+    last_path = (
+        read_list_cursor(context.signing_keys, cursor, snapshot.tree, _CURSOR_CRITERIA)
+        if cursor is not None
+        else None
+    )
     paths = select_paths_after([path for path in snapshot.documents if path not in skills], last_path)
     page_paths = [*(skills if cursor is None else ()), *paths[:PAGE_SIZE]]
     resources = [
@@ -103,7 +107,7 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
         if (resource := _read_resource(snapshot, path, skills.get(path))) is not None
     ]
     next_cursor = (
-        write_list_cursor(paths[PAGE_SIZE - 1], snapshot.tree, _CURSOR_CRITERIA)
+        write_list_cursor(context.signing_keys, paths[PAGE_SIZE - 1], snapshot.tree, _CURSOR_CRITERIA)
         if len(paths) > PAGE_SIZE
         else None
     )

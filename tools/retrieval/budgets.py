@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tools.pages import measure_tokens, read_list_cursor, write_list_cursor
 
 if TYPE_CHECKING:
+    from tools.retrieval.context import RetrievalContext
     from tools.tool import Data
 
 _PRECISION = 50  # a size is at most 1/50 below the largest possible one
@@ -60,21 +61,26 @@ def find_largest_fitting_size(
 
 
 def list_entries(
-    field: str, entries: Sequence[tuple[str, Data]], cursor: str | None, max_tokens: int, other_fields: Data
+    context: RetrievalContext,
+    field: str,
+    entries: Sequence[tuple[str, Data]],
+    cursor: str | None,
+    other_fields: Data,
 ) -> Data:
-    """Return an answer with the named entries after a cursor that fit a number of tokens, at least one.
+    """Return an answer with the named entries after a cursor that fit the permitted tokens, at least one.
 
     `entries` are in a fixed order, and `field` is their field. If some are left, the answer has
     `next_cursor`. Raises InvalidCursor.
     """
-    last_name = read_list_cursor(cursor, None, [field]) if cursor is not None else None
+    keys, max_tokens = context.sources.signing_keys, context.max_tokens
+    last_name = read_list_cursor(keys, cursor, None, [field]) if cursor is not None else None
     names = [name for name, _ in entries]
     start = names.index(last_name) + 1 if last_name in names else 0
 
     def build(count: int) -> Data:
         data: Data = {field: [entry for _, entry in entries[start : start + count]], **other_fields}
         if start + count < len(entries):
-            data["next_cursor"] = write_list_cursor(names[start + count - 1], None, [field])
+            data["next_cursor"] = write_list_cursor(keys, names[start + count - 1], None, [field])
         return data
 
     count = find_largest_fitting_size(

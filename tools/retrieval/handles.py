@@ -1,7 +1,7 @@
 """Handles: opaque tokens that name a walkthrough and the step that its caller received last.
 
-The caller keeps the handle, so a server stores nothing. A MAC of `index.cursors` proves that this user's
-Docyard issued the handle. Its key is in a file, so a handle is valid after a restart.
+The caller keeps the handle, so a server stores nothing. A MAC of `index.cursors` proves that Docyard issued
+the handle. Its key is stored, so a handle is valid after a restart, and on all nodes that share the key.
 
 A handle also contains the commit that the caller read. `resolve_handle` compares this commit with the tip:
 the document may have been renamed, and steps may have been added, removed, moved or renamed.
@@ -19,6 +19,7 @@ from workspace.nearest import find_nearest
 from workspace.snapshot.walkthroughs import find_walkthrough, list_walkthroughs
 
 if TYPE_CHECKING:
+    from index.storage.keys import SigningKeys
     from workspace.document.walkthrough import Step, Walkthrough
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
@@ -90,26 +91,30 @@ class WalkthroughPosition:
 
 
 def write_handle(
-    *, namespace: str, walkthrough: Walkthrough, commit: str | None, number: int, organization: str = ""
+    keys: SigningKeys,
+    *,
+    namespace: str,
+    walkthrough: Walkthrough,
+    commit: str | None,
+    number: int,
+    organization: str = "",
 ) -> str:
     """Return the handle for a step of a walkthrough; step 0 is before the first one."""
     from index.cursors import sign_token
-    from index.storage.keys import load_user_key
 
     key = walkthrough.steps[number - 1].key if number else None
     if key is not None and len(key) > _MAX_KEY_CHARACTERS:
         key = None
     values = [_KIND, namespace, walkthrough.id, commit, number, key, organization]
-    return sign_token(load_user_key(), values)
+    return sign_token(keys.get_signing_key(), values)
 
 
-def read_handle(text: str) -> Handle:
+def read_handle(keys: SigningKeys, text: str) -> Handle:
     """Return the values in a handle. Raises InvalidHandle."""
     from index.cursors import InvalidCursor, verify_token
-    from index.storage.keys import load_verification_keys
 
     try:
-        kind, *values = verify_token(load_verification_keys(), text.strip(), _VALUE_COUNT)
+        kind, *values = verify_token(keys.list_verification_keys(), text.strip(), _VALUE_COUNT)
     except InvalidCursor:
         raise InvalidHandle(
             "the handle is malformed, was changed, or was not issued by this server", fix=FIX_RESTART

@@ -40,7 +40,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         (source.name, _describe_source(source, include_stats=request.include_stats))
         for source in context.sources
     ]
-    return Answer(list_entries("namespaces", entries, request.cursor, context.max_tokens, {}))
+    return Answer(list_entries(context, "namespaces", entries, request.cursor, {}))
 
 
 def _describe_source(source: Source, *, include_stats: bool) -> Data:

@@ -56,7 +56,7 @@ def _run(context: RetrievalContext, arguments: CallArguments) -> Answer:
         except SourceUnavailable as error:
             unavailable[source.name] = error.reason
     other_fields: Data = {"unavailable": unavailable} if unavailable else {}
-    return Answer(list_entries("walkthroughs", entries, request.cursor, context.max_tokens, other_fields))
+    return Answer(list_entries(context, "walkthroughs", entries, request.cursor, other_fields))
 
 
 TOOL = Tool(

@@ -215,7 +215,7 @@ class _Search:
         )
         commits_digest, offset = None, 0
         if request.cursor is not None:
-            commits_digest, offset = read_sources_cursor(request.cursor, digest)
+            commits_digest, offset = read_sources_cursor(context.sources.signing_keys, request.cursor, digest)
         start = perf_counter()
         page = search_sources(
             sources,
@@ -253,7 +253,8 @@ class _Search:
         }
         end = self.offset + len(results)
         if (self.page.has_more or len(results) < len(self.page.hits)) and end < MAX_OFFSET:
-            data["next_cursor"] = write_sources_cursor(self.digest, self.page.commits, end)
+            keys = self.context.sources.signing_keys
+            data["next_cursor"] = write_sources_cursor(keys, self.digest, self.page.commits, end)
         next_step = (
             suggest_continuation(results, detail)
             if results

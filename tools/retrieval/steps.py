@@ -26,7 +26,7 @@ def describe_next_step(
     position = current.position
     step = position.next_step
     if step is None:
-        handle = _write_handle(current, position.number)
+        handle = _write_handle(context, current, position.number)
         return {"handle": handle, "done": True, "commit": position.snapshot.commit}
     return describe_step(context, current, step, 0, other_fields)
 
@@ -42,7 +42,7 @@ def describe_step(
 
     `other_fields` precede the fields of the answer.
     """
-    handle = _write_handle(current, step.number)
+    handle = _write_handle(context, current, step.number)
     remaining_count = len(step.source) - offset
 
     def build(size: int, detail: Detail) -> Data:
@@ -78,9 +78,10 @@ def describe_step(
     return build(max(size, 1), detail)
 
 
-def _write_handle(current: CurrentPosition, number: int) -> str:
+def _write_handle(context: RetrievalContext, current: CurrentPosition, number: int) -> str:
     position = current.position
     return write_handle(
+        context.sources.signing_keys,
         namespace=current.source.name,
         walkthrough=position.walkthrough,
         commit=position.snapshot.commit,

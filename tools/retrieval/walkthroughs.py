@@ -115,7 +115,7 @@ def find_position(sources: Sources, handle_text: str) -> CurrentPosition:
 
     Raises InvalidHandle, WalkthroughRemoved, SourceUnavailable.
     """
-    handle = read_handle(handle_text)
+    handle = read_handle(sources.signing_keys, handle_text)
     owner = handle.organization, handle.namespace
     source = next((source for source in sources if (source.organization, source.name) == owner), None)
     if source is None:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from docyard import environment
-from docyard.cli.server_database import list_server_repositories, open_server_database, server_database
+from docyard.cli.server_database import (
+    list_server_repositories,
+    open_server_database,
+    read_engine_options,
+    server_database,
+)
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
@@ -103,10 +108,12 @@ def _erase_records(
     text: str | None, person: str | None, config: Path | None, sources_file: Path | None, dry_run: bool
 ) -> ErasedRecords:
     from docyard.records.erasure import count_person, count_text, erase_person, erase_text
+    from docyard.records.questions import HashKeys
 
     with open_server_database(config, sources_file) as database:
         if text is not None:
-            return count_text(database, text) if dry_run else erase_text(database, text)
+            keys = HashKeys(read_engine_options(config if sources_file is None else None))
+            return count_text(database, text, keys) if dry_run else erase_text(database, text, keys)
         assert person is not None
         return count_person(database, person) if dry_run else erase_person(database, person)
 

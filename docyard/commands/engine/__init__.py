@@ -1,6 +1,7 @@
 """`docyard engine`: a group that imports the module of a command on demand.
 
-use.py    `docyard engine use`: moves indexes to a database or to files, and compares both
+rotate_key.py    `docyard engine rotate-key`: replaces the key that nodes share
+use.py           `docyard engine use`: moves indexes to a database or to files, and compares both
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from docyard.cli.main import LazyGroup
 
 COMMANDS = {
     "use": "Move the search index to a database, or back to files.",
+    "rotate-key": "Replace the key that signs cursors, handles and claims on all nodes.",
 }
 """The commands in the order of the help, each with its short help; this package has a module for each."""
 

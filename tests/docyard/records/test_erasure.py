@@ -16,6 +16,7 @@ from docyard.database.tables import NAMESPACES, NOTIFICATIONS, SESSIONS, TERM_TO
 from docyard.notifications.queue import NewEvent, NewNotification, NotificationQueue, QueueOwner
 from docyard.records.erasure import count_person, count_text, erase_person, erase_text
 from docyard.records.problem_reports import build_report_receiver, list_reports
+from docyard.records.questions import HashKeys
 from docyard.records.recorder import Recorder
 from docyard.records.rows import RecordTarget
 from docyard.terminal.exits import CommandError
@@ -61,9 +62,9 @@ def test_queued_notifications_are_searched_and_removed(
             queue.put([NewEvent(event_id, 0, [NewNotification(channel, recipient, content)])])
 
     queue_titles(ana='Quote " and é', ben="Other", webhook=f"Shows {SECRET}")
-    assert count_text(database, SECRET.upper()).notifications == 1
-    assert erase_text(database, SECRET).notifications == 1
-    assert erase_text(database, 'Quote " and é').notifications == 1
+    assert count_text(database, SECRET.upper(), HashKeys()).notifications == 1
+    assert erase_text(database, SECRET, HashKeys()).notifications == 1
+    assert erase_text(database, 'Quote " and é', HashKeys()).notifications == 1
     queue_titles(ana="Third", webhook="Fourth")
     assert count_person(database, "user:issuer#ana").notifications == 0
     assert erase_person(database, "token:").notifications == 0
@@ -78,9 +79,9 @@ def test_queued_notifications_are_searched_and_removed(
 
 
 def test_text_is_removed_from_rows_counts_reports_and_files(database: Database, tmp_path: Path) -> None:
-    assert count_text(database, SECRET.upper())[:3] == (2, 0, 1)
+    assert count_text(database, SECRET.upper(), HashKeys())[:3] == (2, 0, 1)
     assert len(read_searches(database)) == 6
-    assert erase_text(database, SECRET)[:3] == (2, 0, 1)
+    assert erase_text(database, SECRET, HashKeys())[:3] == (2, 0, 1)
     assert {row.query_text for row in read_searches(database)} == {"harmless", "ünïcode wörd"}
     check_counts(database)
     with database.connect() as connection:
@@ -90,8 +91,8 @@ def test_text_is_removed_from_rows_counts_reports_and_files(database: Database, 
         data = b"".join(file.read_bytes() for file in tmp_path.glob("server.sqlite*"))
         assert b"harmless" in data
         assert b"tok_9f" not in data.lower()
-    assert erase_text(database, SECRET) == (0, 0, 0, 0, 0)
-    assert count_text(database, "wörd").searches == 1
+    assert erase_text(database, SECRET, HashKeys()) == (0, 0, 0, 0, 0)
+    assert count_text(database, "wörd", HashKeys()).searches == 1
 
 
 def test_text_with_letters_of_any_alphabet_is_found(
@@ -103,8 +104,8 @@ def test_text_with_letters_of_any_alphabet_is_found(
     receive = build_report_receiver(database, lambda: target)
     receive(ReaderReport("api", "a.md", "Der Schlüssel ist ÜBER-Geheim.", "", None))
     for text in ("ÜBER-Geheim", "über-geheim") if database.is_sqlite else ("ÜBER-Geheim",):
-        assert count_text(database, text)[:3] == (1, 0, 1)
-    assert erase_text(database, "ÜBER-Geheim")[:3] == (1, 0, 1)
+        assert count_text(database, text, HashKeys())[:3] == (1, 0, 1)
+    assert erase_text(database, "ÜBER-Geheim", HashKeys())[:3] == (1, 0, 1)
 
 
 def test_erased_person_is_signed_out(database: Database) -> None:

@@ -6,13 +6,14 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from index.port import EngineUnavailable
 from index.postgres.database import Database
-from index.postgres.options import EngineOptions
+from index.postgres.options import EngineOptions, create_engine_options
 from index.service import SearchIndex, SearchPage
 from index.sources.settings import SourceSettings
 from index.sources.source import Source
@@ -32,10 +33,12 @@ LETTER = {"letter.md": "# Letter\n\nA quagga.\n"}
 def open_node_index(url: str, repo: Repo, tmp_path: Path) -> OpenIndex:
     """Return a function that opens the index of a node, with a clone at a path or the repository itself."""
 
-    def open_index(name: str, path: Path | None = None, database_url: str = url) -> SearchIndex:
+    def open_index(
+        name: str, path: Path | None = None, database_url: str = url, **options: Any
+    ) -> SearchIndex:
         workspace = Workspace.open(path or repo.path)
-        options = EngineOptions(Database(database_url), repository="docs")
-        return SearchIndex(workspace, location=tmp_path / name, engine=options)
+        engine = create_engine_options(database_url, **options)._replace(repository="docs")
+        return SearchIndex(workspace, location=tmp_path / name, engine=engine)
 
     return open_index
 
@@ -92,7 +95,7 @@ def test_stopped_database_gives_stale_results_and_fresh_ones_after_its_start(
 
 
 def test_clone_that_is_behind_leaves_the_index_to_the_node_that_is_ahead(
-    open_node_index: OpenIndex, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_node_index: OpenIndex, repo: Repo, tmp_path: Path
 ) -> None:
     late_clone = Repo(shutil.copytree(repo.path, tmp_path / "clone"))
     first, late, restarted = (
@@ -108,23 +111,21 @@ def test_clone_that_is_behind_leaves_the_index_to_the_node_that_is_ahead(
     page = restarted.search("okapi")
     assert (describe(page), page.hits[0].text) == ((repo.head(), True, ["new.md"]), b"")
     assert first.status().is_current
-    # After a while, the commit counts as one that was removed from the branch.
-    monkeypatch.setattr("index.live._MAX_CLONE_LAG_S", -10.0)
-    assert describe(restarted.search("okapi")) == (old_commit, False, [])
+    # After the limit, the commit counts as one that was removed from the branch.
+    impatient = open_node_index("impatient", late_clone.path, max_lag_s=-10.0)
+    assert describe(impatient.search("okapi")) == (old_commit, False, [])
     assert describe(first.search("okapi")) == (repo.head(), False, ["new.md"])
 
 
-def test_branch_that_was_set_back_is_indexed_again(
-    open_node_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_branch_that_was_set_back_is_indexed_again(open_node_index: OpenIndex, repo: Repo) -> None:
     node = open_node_index("first")
     old_commit = node.update_to_tip()
     repo.commit(MEMO)
     assert node.search("okapi").hits
     repo.git("reset", "--hard", "-q", str(old_commit))
     assert describe(node.search("okapi"))[1] is True
-    monkeypatch.setattr("index.live._MAX_CLONE_LAG_S", -10.0)
-    assert describe(node.search("okapi")) == (old_commit, False, [])
+    impatient = open_node_index("impatient", max_lag_s=-10.0)
+    assert describe(impatient.search("okapi")) == (old_commit, False, [])
 
 
 def test_erased_text_is_in_no_row_of_the_database(open_node_index: OpenIndex, repo: Repo, url: str) -> None:

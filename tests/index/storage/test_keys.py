@@ -12,10 +12,10 @@ import pytest
 from index.service import SearchIndex
 from index.storage.keys import (
     KEY_BYTES,
+    USER_KEYS,
     _load_user_key,
     load_or_create_key,
     load_user_key,
-    load_verification_keys,
 )
 from tests.repositories import Repo
 
@@ -58,17 +58,17 @@ def test_renamed_key_verifies_until_it_is_removed(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     _load_user_key.cache_clear()
     old_key = load_user_key()
-    assert load_verification_keys() == (old_key,)
+    assert tuple(USER_KEYS.list_verification_keys()) == (old_key,)
     file, old_file = tmp_path / "docyard/key", tmp_path / "docyard/old-key"
     file.rename(old_file)
     _load_user_key.cache_clear()  # the next process
     new_key = load_user_key()
     assert new_key != old_key
-    assert load_verification_keys() == (new_key, old_key)
+    assert tuple(USER_KEYS.list_verification_keys()) == (new_key, old_key)
     old_file.chmod(0o644)
-    assert load_verification_keys() == (new_key,)
+    assert tuple(USER_KEYS.list_verification_keys()) == (new_key,)
     old_file.unlink()
-    assert load_verification_keys() == (new_key,)
+    assert tuple(USER_KEYS.list_verification_keys()) == (new_key,)
     _load_user_key.cache_clear()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from index.storage.keys import USER_KEYS
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tools.documents.alike_documents import MIN_ALIKE_DOCUMENTS
@@ -272,7 +273,7 @@ def test_cursor_within_a_folder_lists_its_other_documents(call_tool: CallTool, r
     """Use a cursor of version 0.1.0, whose pages could end within a folder of alike documents."""
     repo.commit(dict.fromkeys(DECISIONS, DECISION))
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    cursor = write_list_cursor(DECISIONS[3], tree, [".", None, None, None])
+    cursor = write_list_cursor(USER_KEYS, DECISIONS[3], tree, [".", None, None, None])
     page = call_tool("list_documents", cursor=cursor, limit=2).data
     paths = [entry["path"] for entry in page["documents"]]
     while cursor := page.get("next_cursor"):

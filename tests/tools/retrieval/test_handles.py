@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.cursors import sign_token, verify_token, write_cursor
-from index.storage.keys import _load_user_key, load_user_key
+from index.storage.keys import USER_KEYS, _load_user_key, load_user_key
 from tests.loops import loop_over
 from tests.repositories import Repo, create_repository
 from tools.pages import write_list_cursor
@@ -54,6 +54,7 @@ def workspace(repo: Repo) -> Workspace:
 def issue_handle(workspace: Workspace, number: int) -> str:
     snapshot = workspace.snapshot()
     return write_handle(
+        USER_KEYS,
         namespace="tutorials",
         walkthrough=read_walkthrough(snapshot, ID),
         commit=snapshot.commit,
@@ -62,7 +63,7 @@ def issue_handle(workspace: Workspace, number: int) -> str:
 
 
 def resolve(workspace: Workspace, handle: str) -> WalkthroughPosition:
-    return resolve_handle(workspace, read_handle(handle))
+    return resolve_handle(workspace, read_handle(USER_KEYS, handle))
 
 
 def describe(position: WalkthroughPosition) -> tuple[int, str | None, str | None]:
@@ -73,15 +74,33 @@ def describe(position: WalkthroughPosition) -> tuple[int, str | None, str | None
 
 def test_handle_contains_walkthrough_commit_and_step(repo: Repo, workspace: Workspace) -> None:
     text = issue_handle(workspace, 3)
-    assert read_handle(f" {text}\n") == Handle("tutorials", ID, repo.head(), 3, "send-the-first-request")
+    assert read_handle(USER_KEYS, f" {text}\n") == Handle(
+        "tutorials", ID, repo.head(), 3, "send-the-first-request"
+    )
     assert len(text) <= 250
-    assert read_handle(issue_handle(workspace, 0)).key is None
+    assert read_handle(USER_KEYS, issue_handle(workspace, 0)).key is None
 
 
 def test_handle_is_valid_after_a_restart(workspace: Workspace) -> None:
     text = issue_handle(workspace, 1)
     _load_user_key.cache_clear()
-    assert read_handle(text).number == 1
+    assert read_handle(USER_KEYS, text).number == 1
+
+
+def test_handle_of_the_old_key_is_valid_until_the_key_is_removed(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    _load_user_key.cache_clear()
+    text = issue_handle(workspace, 1)
+    folder = tmp_path / "state/docyard"
+    (folder / "key").rename(folder / "old-key")
+    _load_user_key.cache_clear()  # the next process
+    assert read_handle(USER_KEYS, text).number == 1
+    (folder / "old-key").unlink()
+    with pytest.raises(InvalidHandle):
+        read_handle(USER_KEYS, text)
+    _load_user_key.cache_clear()
 
 
 def test_handle_of_very_long_path_and_key_is_valid(workspace: Workspace) -> None:
@@ -89,8 +108,8 @@ def test_handle_of_very_long_path_and_key_is_valid(workspace: Workspace) -> None
     title = "é" * 1_000
     document = format_walkthrough({title: "Text."})
     walkthrough = build_walkthrough(Document.parse(document.encode(), path))
-    text = write_handle(namespace="x", walkthrough=walkthrough, commit="0" * 40, number=1)
-    assert read_handle(text) == Handle("x", path, "0" * 40, 1, None)
+    text = write_handle(USER_KEYS, namespace="x", walkthrough=walkthrough, commit="0" * 40, number=1)
+    assert read_handle(USER_KEYS, text) == Handle("x", path, "0" * 40, 1, None)
 
 
 def change_number(text: str) -> str:
@@ -119,11 +138,11 @@ def test_malformed_changed_and_foreign_handles_are_refused(workspace: Workspace)
         sign_token(b"another key", ["walkthrough", "tutorials", ID, None, 1, None, ""]),
         sign_token(key, ["another kind", "tutorials", ID, None, 1, None, ""]),
         write_cursor(key, generation="1:0", search_digest="0", offset=10),
-        write_list_cursor("a.md", None, []),
+        write_list_cursor(USER_KEYS, "a.md", None, []),
     ]
     for handle in handles:
         with pytest.raises(InvalidHandle) as error_info:
-            read_handle(handle)
+            read_handle(USER_KEYS, handle)
         assert error_info.value.code == "INVALID_HANDLE", handle
         assert "start_walkthrough" in error_info.value.fix
 
