@@ -119,6 +119,8 @@ def build_repository_service(
     forge_checker = ForgeChecker(workspace, environment.read_forge_access)
     synchronizer = Synchronizer(workspace, environment.read_remote_access, forge_checker)
     dispatcher.on_write = synchronizer.notify_commit
+    if syncs:
+        dispatcher.request_fetch = synchronizer.request_fetch
 
     def load() -> None:
         # `update_to_tip` rebuilds an index that cannot be opened, or raises the error of the rebuild.
@@ -148,6 +150,11 @@ def build_repository_service(
 
         return Tokens(workspace.git.common_dir)
 
+    def build_reading_dispatcher() -> Dispatcher:
+        reading_dispatcher = ToolDispatcher(workspace, index, toolsets, True, max_text_tokens)
+        reading_dispatcher.request_fetch = dispatcher.request_fetch
+        return reading_dispatcher
+
     def build_webhook_target() -> WebhookTarget:
         from docyard.forges.webhooks.branch import BranchWebhooks
         from docyard.forges.webhooks.exchange_queue import ExchangeQueue
@@ -167,9 +174,7 @@ def build_repository_service(
         get_tokens,
         synchronizer.notify_commit,
         build_webhook_target if syncs else None,
-        build_reading_dispatcher=None
-        if read_only
-        else lambda: ToolDispatcher(workspace, index, toolsets, True, max_text_tokens),
+        build_reading_dispatcher=None if read_only else build_reading_dispatcher,
         list_shared_indexes=(lambda: [shared_index]) if engine.database is not None else None,
     )
 

@@ -28,6 +28,7 @@ log = logging.getLogger("docyard")
 
 _COLLECTION_TIME_S = 0.05  # commits within this time are pushed together
 _FIRST_EXCHANGE_DELAY_S = 1.0  # the delay of the first exchange of a schedule
+_REQUEST_INTERVAL_S = 1.0  # the shortest time between two requested exchanges
 _SETTINGS_INTERVAL_S = 10.0  # the longest time between two reads of the settings
 _RETRY_DELAY_S, _MAX_RETRY_DELAY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
 _LAST_PUSH_TIMEOUT_S = 5.0  # when the server ends, it waits at most this long for the last push
@@ -55,6 +56,8 @@ class Synchronizer:
         self._next_exchange_at: float | None = None  # monotonic seconds
         self._retry_at, self._retry_delay_s = 0.0, _RETRY_DELAY_S
         self._tried_tips: UnpushedTips = frozenset()
+        self._is_fetch_requested = False
+        self._last_exchange_at = -_REQUEST_INTERVAL_S
 
     def start(self) -> None:
         """Start the thread, which reads the settings first."""
@@ -62,6 +65,14 @@ class Synchronizer:
 
     def notify_commit(self) -> None:
         """Schedule a push for a possible new commit, and return at once."""
+        self._schedule_changed.set()
+
+    def request_fetch(self) -> None:
+        """Schedule an exchange at once, if there is a schedule of fetches, and return at once.
+
+        Of the requests of a second, one causes an exchange.
+        """
+        self._is_fetch_requested = True
         self._schedule_changed.set()
 
     def close(self) -> None:
@@ -106,6 +117,9 @@ class Synchronizer:
         elif self._next_exchange_at is None or self._next_exchange_at - now > settings.every:
             # The schedule is new, or its interval became shorter.
             self._next_exchange_at = now + min(_FIRST_EXCHANGE_DELAY_S, settings.every)
+        if self._is_fetch_requested and self._next_exchange_at is not None:
+            earliest = max(now, self._last_exchange_at + _REQUEST_INTERVAL_S)
+            self._next_exchange_at = min(self._next_exchange_at, earliest)
         is_due = self._next_exchange_at is not None and now >= self._next_exchange_at and not is_last
         if is_due:
             self._exchange(settings, fetch=True)
@@ -142,6 +156,8 @@ class Synchronizer:
         self, settings: RemoteSettings, *, fetch: bool, unpushed_tips: UnpushedTips = frozenset()
     ) -> None:
         self._tried_tips = unpushed_tips
+        if fetch:
+            self._is_fetch_requested, self._last_exchange_at = False, time.monotonic()
         try:
             result = self._sync(fetch=fetch)
             check_result = (

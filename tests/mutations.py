@@ -69,6 +69,20 @@ MUTATIONS = (
         ("tests/docyard/web/diff/test_section_renderer.py",),
     ),
     Mutation(
+        "an answer of an earlier commit than min_commit says so",
+        "tools/search/minimum_commit.py",
+        'return result, {"behind": _describe_lag(id, commit)}',
+        "return result, {}",
+        ("tests/tools/search/test_minimum_commit.py",),
+    ),
+    Mutation(
+        "a read of a commit that the clone lacks fetches it",
+        "tools/search/minimum_commit.py",
+        "        context.request_fetch()\n",
+        "",
+        ("tests/tools/search/test_minimum_commit.py",),
+    ),
+    Mutation(
         "a token that one node has signed is valid on the other nodes",
         "index/postgres/shared_keys.py",
         "return super().get_signing_key() if keys is None else keys.key",

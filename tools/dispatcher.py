@@ -105,7 +105,8 @@ class ToolDispatcher:
     `toolsets` None selects the default toolsets; `read_only` excludes writing tools. The tools of proposals
     are added to the defaults as soon as the policy of the served branch requires review. `text_tokens`
     limits the texts of an answer; None selects the limit of docyard.toml. `tools` replaces the choice by
-    toolsets, and `call_form` is the form of calls in answers.
+    toolsets, and `call_form` is the form of calls in answers. `request_fetch` is called by a read that needs
+    a later commit.
     """
 
     def __init__(
@@ -133,6 +134,7 @@ class ToolDispatcher:
         self.on_write: Callable[[], object] = lambda: None
         self.on_list_change: Callable[[], object] = lambda: None
         self.build_review_url: Callable[[str], str] | None = None
+        self.request_fetch: Callable[[], object] = lambda: None
         self.has_resources = True
 
     @classmethod
@@ -362,6 +364,7 @@ class ToolDispatcher:
             self._text_tokens,
             self._call_form,
             self.build_review_url,
+            self.request_fetch,
         )
         return (
             context

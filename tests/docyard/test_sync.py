@@ -45,6 +45,7 @@ class InProcessServer:
         self.dispatcher = ToolDispatcher(workspace, self.index, None, False)
         self.synchronizer = Synchronizer(workspace, Access)
         self.dispatcher.on_write = self.synchronizer.notify_commit
+        self.dispatcher.request_fetch = self.synchronizer.request_fetch
         self.seen_texts = SeenTexts()
 
     def call(self, tool: str, **arguments: object) -> dict[str, Any]:
@@ -187,6 +188,29 @@ def test_server_fetches_on_schedule_after_settings_change(
     server.call("list_documents")  # so that the synchronizer reads the settings now
     wait_until(lambda: read_tip(clone) == their_commit)
     assert (clone.path / "c.md").exists()
+
+
+@pytest.mark.process
+@pytest.mark.guarantee
+def test_read_of_a_commit_that_the_clone_lacks_fetches_it_at_once(
+    clone: Repo, remote_repo: Repo, server: InProcessServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_DELAY_S", 0.0)
+    clone.commit({"docyard.toml": '[remote]\nevery = "1d"\npush = "commit"\n'})
+    server.synchronizer.start()
+    wait_until(lambda: read_tip(remote_repo) == read_tip(clone))
+    writer = InProcessServer(repositories.clone_repository(remote_repo, tmp_path / "writer"))
+    writer.synchronizer.start()
+    for number in range(3):
+        commit = writer.create_note(f"Heron {number}")["commit"]
+        found = server.call("search_docs", query=f"heron {number}", min_commit=commit)
+        assert (found["commit"], "behind" in found) == (commit, False)
+        assert f"heron-{number}.md" in [hit["filepath"] for hit in found["hits"]]
+        assert (
+            "Words."
+            in server.call("get_doc", chunk_id=f"heron-{number}.md", min_commit=commit)["chunks"][0]["text"]
+        )
+    writer.synchronizer.close()
 
 
 @pytest.mark.process

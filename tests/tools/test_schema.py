@@ -38,6 +38,7 @@ FORBIDDEN_KEYWORDS = {
 FIELDS_WITHOUT_DESCRIPTION = {
     "has_open_tasks",
     "max_tokens",
+    "min_commit",
     "paths_only",
     "remove",
     "replace",

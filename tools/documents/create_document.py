@@ -30,8 +30,7 @@ class CreateDocumentArguments(WriteFields):
     title: str | None = None
     initial_content: str | None = Field(
         None,
-        description="Text, then ## sections, which fill those of the type; "
-        "tasks: - [ ] title, indented - Criteria: x",
+        description="Text, then ## sections (fill the type's); tasks: - [ ] title, indented - Criteria: x",
     )
     folder: str | None = None
     path: str | None = Field(None, description="Default: folder/title.md")

@@ -40,9 +40,9 @@ _DESCRIPTIONS = {
         f"{name}: {edit_operations.describe_fields(name).removeprefix('file, ')}"
         for name in edit_operations.EDIT_FIELDS
     ),
-    "slug": "Section (endpoints/search; _preamble: introduction) or task (tasks[0])",
-    "content": "Markdown; deeper headings become subsections",
-    "parent_slug": "Parent; default: top level",
+    "slug": "Section (endpoints/search; _preamble: intro) or task (tasks[0])",
+    "content": "Markdown; deeper headings: subsections",
+    "parent_slug": "Default: top level",
     "criteria": "Empty removes them",
     "old": "Exact text",
     "count": "Matches; default 1",
@@ -54,13 +54,13 @@ _DESCRIPTIONS = {
 _SHARED_FIELDS: dict[str, tuple[Any, str]] = {
     "operations": (
         Objects | None,
-        "One commit: [{operation, …}]; each other writing tool is an operation too, with its fields",
+        "One commit: [{operation, …}]; other writing tools are operations too",
     ),
     "mode": (Literal["each", "all"] | None, "Default each; all: all or none"),
     "dry_run": (Boolean, "Diff only"),
     "base_commit": (str | None, "Commit read"),
     "proposal": (str | None, "Its id"),
-    "new_proposal": (Object | None, "Open one: {title, description, submit (else a draft)}"),
+    "new_proposal": (Object | None, "{title, description, submit (else draft)}"),
     "returned_diff": (ReturnedDiff | None, "Default: short diff"),
     "idempotency_key": (str | None, "For retries"),
 }
@@ -249,7 +249,7 @@ TOOL = Tool(
     name="edit_document",
     title="Edit documents",
     toolset="documents",
-    description="Edit sections, tasks, text and metadata; move sections and documents (links follow). "
+    description="Edit sections, tasks, text, metadata; move sections and documents (links follow). "
     "Read what you overwrite, remove or restore (view_document).",
     arguments=EditDocumentArguments,
     run=_run,

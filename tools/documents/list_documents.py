@@ -103,7 +103,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         # Without these fields, a cursor of an earlier version is valid.
         criteria += [request.fields, request.paths_only, request.expand]
     last_path = (
-        read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
+        read_list_cursor(context.signing_keys, request.cursor, snapshot.tree, criteria)
+        if request.cursor is not None
+        else None
     )
     has_filters = any(value is not None for value in filters)
     # A list with filters has an entry for each document.
@@ -131,7 +133,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             continue
         is_full = not budget.take(entry) and bool(entries)
         if is_full or len(entries) == request.limit:
-            next_cursor = write_list_cursor(_get_last_path(entries[-1]), snapshot.tree, criteria)
+            next_cursor = write_list_cursor(
+                context.signing_keys, _get_last_path(entries[-1]), snapshot.tree, criteria
+            )
             break
         entries.append(entry)
     data: Data = {"commit": snapshot.commit}

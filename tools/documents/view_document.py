@@ -51,7 +51,7 @@ class ViewDocumentArguments(ReadingArguments):
     """The input of view_document."""
 
     file: str | None = None
-    slug: str | None = Field(None, description="Section or task address; else the outline")
+    slug: str | None = Field(None, description="Section or task; else the outline")
     include_subsections: Boolean = Field(False, description="With _preamble: all")
     offset: Natural | None = None
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
@@ -243,7 +243,7 @@ TOOL = Tool(
     name="view_document",
     title="View a document",
     toolset="documents",
-    description="A document's outline with task progress ({file}), or the source of a section or task "
+    description="A document's outline with task progress ({file}), or a section's or task's source "
     "({file, slug}).",
     arguments=ViewDocumentArguments,
     run=_run,

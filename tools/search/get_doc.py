@@ -11,6 +11,7 @@ from tools.arguments import Integer, InvalidArguments, Natural, ReadingArguments
 from tools.examples import correct_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, count_fitting_characters
 from tools.read_context import ReadContext
+from tools.search.minimum_commit import read_at_least
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 
@@ -45,6 +46,7 @@ class GetDocArguments(ReadingArguments):
         le=MAX_CONTEXT_CHUNKS,
     )
     ref: str | None = None
+    min_commit: str | None = None
     offset: Natural | None = None
 
 
@@ -53,6 +55,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT_CHUNKS}",
         "rest": "Add the offset of a truncated answer for the next part of the chunk",
         "ref": "Add ref to read a branch, tag, commit or @{date} instead of the tip",
+        "min_commit": "Add min_commit, the commit of a write's answer, to read that commit or a later one",
     }
 
 
@@ -66,8 +69,13 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     request = read_arguments(GetDocArguments, arguments)
-    read_context = ReadContext.at(context, request.ref)
-    passage = context.index.read_passage(request.chunk_id, request.context, ref=request.ref)
+
+    def read() -> tuple[tuple[ReadContext, Passage], str | None]:
+        read_context = ReadContext.at(context, request.ref)
+        passage = context.index.read_passage(request.chunk_id, request.context, ref=request.ref)
+        return (read_context, passage), passage.commit
+
+    (read_context, passage), lag = read_at_least(context, request.min_commit, request.ref, read)
     requested_count = len(passage.chunks)
     if request.offset:
         passage = _cut_target(passage, request.offset, request.context)
@@ -81,6 +89,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data: Data = {
         "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
         "commit": passage.commit,
+        **lag,
     }
     if left_out_count := requested_count - len(passage.chunks):
         data["hints"] = [f"{left_out_count} adjacent chunks are left out, because the answer is full"]

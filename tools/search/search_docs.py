@@ -14,6 +14,7 @@ from tools.errors import build_ref_argument
 from tools.records.searches import SearchRecord, add_search, are_searches_recorded
 from tools.search.fitting_hits import find_fitting_hits
 from tools.search.found_tasks import describe_found_tasks
+from tools.search.minimum_commit import read_at_least
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import select_example_arguments
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN, LATER_PARAMETERS, PARAMETER_PREFIX
@@ -44,8 +45,9 @@ class SearchDocsArguments(ReadingArguments):
         "Returns an error if invalid or malformed.",
     )
     ref: str | None = None
-    path: str | None = Field(None, description="Folder, document or glob.")
+    path: str | None = Field(None, description="Folder, document, glob")
     since: str | None = Field(None, description=SINCE_DESCRIPTION)
+    min_commit: str | None = Field(None, description="A write's commit")
     search_type: Literal["vector", "bm25", "hybrid"] | None = Field(
         None, description="Search by meaning (vector), by words (bm25), or both."
     )
@@ -60,6 +62,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "operators": "auth*, retry~1, title:x, heading:x, tag:x, KEY:x, KEY:>=2026-01, AND, OR, NOT, ( )",
         "ref": "Add ref to search a branch, tag, commit or @{date} instead of the tip",
         "since": "Add since, a ref or a date such as 2026-01-31, for sections that changed after it",
+        "min_commit": "Add min_commit, the commit of a write's answer, to search that commit or a later one",
         "filters": "Add type, tags, path, or another key of the schema, with a value that it lists",
         "pages": "Add cursor: the next_cursor of the page before, with the same query and filters",
     }
@@ -83,7 +86,12 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         search_type=request.search_type,
     )
     start = perf_counter()
-    page, hits = find_fitting_hits(search, _describe_hit, request.limit, context.text_tokens)
+
+    def find_hits() -> tuple[tuple[SearchPage, list[Data]], str | None]:
+        page, hits = find_fitting_hits(search, _describe_hit, request.limit, context.text_tokens)
+        return (page, hits), page.commit
+
+    (page, hits), lag = read_at_least(context, request.min_commit, request.ref, find_hits)
     if request.cursor is None and are_searches_recorded():
         _record_search(request.query, page, (perf_counter() - start) * 1_000)
     hint = (
@@ -105,8 +113,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         data["blobs"] = {hit.filepath: hit.blob for hit in page.hits}
     else:
         data["next_step"] = _suggest_search(page, request)
-    data |= describe_search_caveats(page)
-    return Answer(data)
+    return Answer({**data, **describe_search_caveats(page), **lag})
 
 
 def _record_search(query: str, page: SearchPage, duration_ms: float) -> None:

@@ -24,7 +24,7 @@ class CompleteTaskArguments(WriteFields):
     """The input of complete_task."""
 
     file: str | None = None
-    slug: str | None = Field(None, description="tasks[0]; sub-task: tasks[0.1]")
+    slug: str | None = Field(None, description="tasks[0], sub-task tasks[0.1]")
     note: str | None = None
 
 

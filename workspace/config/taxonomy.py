@@ -46,7 +46,7 @@ KEY_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 RESERVED_NAMES = ("query", "limit", "cursor", "ref", "path")
 """Names that a key cannot have, because they are parameters of a search."""
 
-LATER_PARAMETERS = ("since", "max_tokens")
+LATER_PARAMETERS = ("since", "max_tokens", "min_commit")
 """Parameters of a search that were added later. A key of this name keeps it, and the parameter is renamed."""
 
 PARAMETER_PREFIX = "docyard_"
