@@ -41,6 +41,8 @@ from workspace.git.repository import DamagedRepository
 if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Progress, Query, Results, State
+    from index.postgres.database import Database
+    from index.postgres.heads import Head
     from index.segments.generation import IndexSnapshot
     from index.segments.index_storage import IndexStorage
     from index.snippets import SectionTexts
@@ -70,12 +72,17 @@ class IndexLag(NamedTuple):
 
     `is_behind_clone` means that the open index lacks the tip of the clone, and `is_behind_database` that
     another node has indexed a commit that this clone lacks. Both are False if no index is open.
+    `head_generation` is the generation in the database, and `replica_generation` that in its replica; None
+    without a head. `is_replica_reachable` is True without a replica.
     """
 
     is_open: bool
     is_behind_clone: bool
     is_behind_database: bool
     is_database_reachable: bool
+    head_generation: int | None = None
+    replica_generation: int | None = None
+    is_replica_reachable: bool = True
 
 
 class LiveIndex:
@@ -161,19 +168,12 @@ class LiveIndex:
 
         A commit that a branch was set back from is not behind: it contains the tip.
         """
-        database = self._engine_options.database
+        database, replica = self._engine_options.database, self._engine_options.replica
         if database is None:
             return None
-        from index.port import EngineUnavailable
-        from index.postgres.heads import read_head
-
-        head, is_reachable = None, True
-        try:
-            head = database.run(lambda connection: read_head(connection, self._make_namespace_id()))
-        except EngineUnavailable:
-            is_reachable = False
-        except IndexDamaged:  # the next update rebuilds it
-            head = None
+        # The replica is read first, so that it does not seem to lag if the head changes between both.
+        replica_head, is_replica_reachable = self._read_head(replica) if replica else (None, True)
+        head, is_reachable = self._read_head(database)
         state = self._engine.opened_state() if self._engine else None
         if state is None:
             return IndexLag(False, False, False, is_reachable)
@@ -184,7 +184,22 @@ class LiveIndex:
             is_behind_database=head_commit not in (None, state.commit)
             and not self._workspace.has_commit(str(head_commit)),
             is_database_reachable=is_reachable,
+            head_generation=head.generation if head is not None and replica is not None else None,
+            replica_generation=replica_head.generation if replica_head is not None else None,
+            is_replica_reachable=is_replica_reachable,
         )
+
+    def _read_head(self, database: Database) -> tuple[Head | None, bool]:
+        """Return the head at a server, and True if the server can be reached."""
+        from index.port import EngineUnavailable
+        from index.postgres.heads import read_head
+
+        try:
+            return database.run(lambda connection: read_head(connection, self._make_namespace_id())), True
+        except EngineUnavailable:
+            return None, False
+        except IndexDamaged:  # the next update rebuilds it
+            return None, True
 
     def _contains_tip(self, state: State) -> bool:
         """Return True if the tip is an ancestor of the commit of a state."""

@@ -12,8 +12,8 @@ then a proxy may be the client.
 A database that cannot be reached does not make a server unready, because searches need none: the status is
 then "degraded". Restarts by a load balancer would not repair the database.
 
-A node that shares its indexes with others is not ready while one of them lags behind for too long, or while
-none is open and their database cannot be reached: another node can answer.
+A node that shares its indexes with others is not ready while one of them, or the replica that it reads, lags
+behind for too long, or while none is open and their database cannot be reached: another node can answer.
 """
 
 from __future__ import annotations
@@ -120,6 +120,7 @@ class IndexReadiness:
         self._max_lag_s = max_lag_s
         self._clock = clock
         self._lag_start_times: WeakKeyDictionary[SharedIndex, float] = WeakKeyDictionary()
+        self._missing_generations: WeakKeyDictionary[SharedIndex, tuple[int, float]] = WeakKeyDictionary()
         self._update_lock = threading.Lock()
 
     def describe(self) -> PartState:
@@ -132,15 +133,18 @@ class IndexReadiness:
             if lag is None:
                 continue
             lags.append(lag)
-            seconds = self._measure_lag(index, lag)
+            replica_seconds = self._measure_replica_lag(index, lag)
+            seconds = max(self._measure_lag(index, lag), replica_seconds or 0.0)
             reasons = list(_explain_lag(lag))
+            if replica_seconds is not None:
+                reasons.append("the replica of the engine's database is behind the primary server")
             if seconds > self._max_lag_s:
                 is_lagging = True
             if reasons:
                 details.append({"name": index.name, "reasons": reasons, "seconds": round(seconds)})
         is_closed = bool(lags) and not any(lag.is_open for lag in lags)
         is_unusable = is_closed and not any(lag.is_database_reachable for lag in lags)
-        is_ok = not is_lagging and all(lag.is_database_reachable for lag in lags)
+        is_ok = not is_lagging and all(lag.is_database_reachable and lag.is_replica_reachable for lag in lags)
         return PartState(is_ok, is_lagging or is_unusable, details)
 
     def _measure_lag(self, index: SharedIndex, lag: IndexLag) -> float:
@@ -152,6 +156,25 @@ class IndexReadiness:
             threading.Thread(target=self._update, args=(index,), name="docyard-index", daemon=True).start()
         now = self._clock()
         return now - self._lag_start_times.setdefault(index, now)
+
+    def _measure_replica_lag(self, index: SharedIndex, lag: IndexLag) -> float | None:
+        """Return the seconds for which the replica has lacked a generation that was seen; None if it has all.
+
+        A generation that is newer than the one that was seen first does not count yet: a replica that always
+        follows after a moment would seem to lag all the time.
+        """
+        if not lag.is_replica_reachable or lag.head_generation is None:
+            self._missing_generations.pop(index, None)  # the primary server is read
+            return None
+        generation = lag.replica_generation or 0
+        missing_generation, start_time = self._missing_generations.get(index, (None, 0.0))
+        if missing_generation is None or generation >= missing_generation:
+            if generation >= lag.head_generation:
+                self._missing_generations.pop(index, None)
+                return None
+            start_time = self._clock()
+            self._missing_generations[index] = (lag.head_generation, start_time)
+        return self._clock() - start_time
 
     def _update(self, index: SharedIndex) -> None:
         try:
@@ -179,6 +202,8 @@ def _read_lag(index: SharedIndex) -> IndexLag | None:
 def _explain_lag(lag: IndexLag) -> Iterator[str]:
     if not lag.is_database_reachable:
         yield "the engine's database cannot be reached"
+    if not lag.is_replica_reachable:
+        yield "the replica of the engine's database cannot be reached"
     if lag.is_behind_clone:
         yield "the index is behind the tip of the clone"
     if lag.is_behind_database:

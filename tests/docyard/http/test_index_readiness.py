@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from docyard.http.health import IndexReadiness, PartState
 from docyard.service import RepositoryIndex, build_repository_service
+from index.live import IndexLag
 from index.postgres.database import Database
-from index.postgres.options import EngineOptions
+from index.postgres.options import EngineOptions, create_engine_options
 from index.service import SearchIndex
 from index.sources.settings import SourceSettings
 from index.sources.source import Source, SourceUnavailable
@@ -27,6 +32,8 @@ OpenNode = Callable[..., SearchIndex]
 DOWN_URL = "postgresql://docyard@127.0.0.1:1/docs"
 BEHIND_CLONE = "the index is behind the tip of the clone"
 BEHIND_DATABASE = "the clone is behind a commit that another node has indexed"
+REPLICA_BEHIND = "the replica of the engine's database is behind the primary server"
+REPLICA_DOWN = "the replica of the engine's database cannot be reached"
 UNREACHABLE = "the engine's database cannot be reached"
 
 
@@ -114,6 +121,76 @@ def test_index_that_lags_is_updated_without_a_search(
     assert readiness.describe() == PartState(True, False, [])
     repo.git("reset", "--hard", "-q", str(old_commit))
     assert readiness.describe() == PartState(True, False, [])  # the index has all commits of the branch
+
+
+@pytest.mark.guarantee
+def test_node_whose_replica_lags_is_not_ready_after_the_limit(
+    repo: Repo,
+    postgres: PostgresServer,  # noqa: F811
+    tmp_path: Path,
+    clock: Clock,
+) -> None:
+    url = postgres.create_database()
+    with run_postgres(primary=postgres) as replica:
+        replica_url = replica.build_url(url.rpartition("/")[2])
+        engine = create_engine_options(url, replica_url)._replace(repository="docs")
+        node = SearchIndex(Workspace.open(repo.path), location=tmp_path / "node", engine=engine)
+        node.update_to_tip()
+        readiness = build_readiness(node, clock)
+        wait_until_ready(readiness)
+        with psycopg.connect(replica.build_url("postgres"), autocommit=True) as connection:
+            connection.execute("SELECT pg_wal_replay_pause()")
+            repo.commit({"new.md": "# New\n\nAn okapi.\n"})
+            node.update_to_tip()
+            state = readiness.describe()
+            assert (state.is_ok, list_reasons(state)) == (True, [REPLICA_BEHIND])
+            clock.now = 61.0
+            assert readiness.describe()[:2] == (False, True)
+            connection.execute("SELECT pg_wal_replay_resume()")
+            wait_until_ready(readiness)
+            # A replica that is a moment behind each time it is asked does not lag.
+            connection.execute("SELECT pg_wal_replay_pause()")
+            repo.commit({"new.md": "# New\n\nA quagga.\n"})
+            node.update_to_tip()
+            assert list_reasons(readiness.describe()) == [REPLICA_BEHIND]
+            connection.execute("SELECT pg_wal_replay_resume()")
+        wait_until_ready(readiness)
+        clock.now = 200.0
+        replica.stop()
+        state = readiness.describe()
+        assert (state[:2], list_reasons(state)) == ((False, False), [REPLICA_DOWN])
+        replica.start()
+
+
+def test_replica_that_always_follows_after_a_moment_does_not_lag(clock: Clock) -> None:
+    lags: list[IndexLag] = []
+
+    class MovingIndex:
+        name = ""
+
+        def read_lag(self) -> IndexLag:
+            return lags[-1]
+
+        def open(self) -> AbstractContextManager[Any]:
+            return nullcontext(self)
+
+    index = MovingIndex()
+    readiness = IndexReadiness(lambda: [index], 60.0, clock)
+    for number in range(10):
+        lags.append(IndexLag(True, False, False, True, number + 1, number))
+        assert readiness.describe()[:2] == (True, False)
+        clock.now += 50.0
+    for _ in range(2):
+        state = readiness.describe()
+        clock.now += 50.0
+    assert state[:2] == (False, True)
+
+
+def wait_until_ready(readiness: IndexReadiness) -> None:
+    deadline = time.monotonic() + 10
+    while readiness.describe() != PartState(True, False, []):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_database_that_is_down_makes_only_a_node_without_an_index_unready(
