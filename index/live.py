@@ -41,7 +41,7 @@ from workspace.git.repository import DamagedRepository
 if TYPE_CHECKING:
     from index.documents import SectionRecord
     from index.port import Progress, Query, Results, State
-    from index.postgres.database import Database
+    from index.postgres.database import Connection, Database
     from index.postgres.heads import Head
     from index.segments.generation import IndexSnapshot
     from index.segments.index_storage import IndexStorage
@@ -241,7 +241,39 @@ class LiveIndex:
     def sweep(self) -> int:
         """Remove the files of dead writers; return the number of removed entries. Raises IndexBusy."""
         self._workspace.tip()  # raises if the repository or the branch is missing, before a folder is created
-        return self.engine.sweep()
+        return self.engine.sweep() + self._delete_indexes_of_deleted_branches()
+
+    def _delete_indexes_of_deleted_branches(self) -> int:
+        """Delete the shared indexes of branches that neither the clone nor its remotes have.
+
+        Those that a node has changed lately stay. A node that still serves such a branch builds its index
+        again. Returns the number of deleted indexes.
+        """
+        database, git = self._engine_options.database, self._workspace.git
+        if database is None or self._engine_options.repository:
+            return 0  # a source has one branch
+        from index.postgres.heads import (
+            DELETED_BRANCH_S,
+            delete_idle_namespaces,
+            has_tables,
+            list_idle_namespaces,
+        )
+
+        own_id = self._make_namespace_id()
+        prefix = own_id.partition(" ")[0] + " "
+        remote_prefixes = tuple(f"{remote}/" for remote in git.remotes())
+        branches = set(git.branches())
+        for name in git.ref_names():
+            branches.update(name.removeprefix(start) for start in remote_prefixes if name.startswith(start))
+
+        def delete(connection: Connection) -> int:
+            if not has_tables(connection):
+                return 0
+            idle_ids = list_idle_namespaces(connection, prefix, DELETED_BRANCH_S)
+            deleted_ids = [id for id in idle_ids if id != own_id and id.removeprefix(prefix) not in branches]
+            return delete_idle_namespaces(connection, deleted_ids, DELETED_BRANCH_S) if deleted_ids else 0
+
+        return database.run(delete)
 
     def metadata(self) -> Metadata | None:
         """Return the last metadata of this branch that any process has written; never wait for the index.
@@ -362,9 +394,14 @@ class LiveIndex:
         return self.engine.apply(state.commit, target.commit, changed_documents, difference.deletes)
 
     def _build(self, known_state: State | None, target: Snapshot, progress: Progress | None) -> State:
-        return self.engine.rebuild(
+        state = self.engine.rebuild(
             self._make_source(target), progress, unless=lambda state: state != known_state
         )
+        from index.port import EngineUnavailable
+
+        with suppress(EngineUnavailable):  # the next build deletes them
+            self._delete_indexes_of_deleted_branches()
+        return state
 
     def _make_source(self, target: Snapshot) -> GitSource:
         from index.source import GitSource

@@ -76,13 +76,6 @@ MUTATIONS = (
         ("tests/docyard/commands/engine",),
     ),
     Mutation(
-        "the comparison of two storages of an index compares scores",
-        "index/comparison.py",
-        "[(hit.record.chunk_id, hit.score) for hit in hits]",
-        "[(hit.record.chunk_id, 0.0) for hit in hits]",
-        ("tests/index/postgres/test_comparison.py",),
-    ),
-    Mutation(
         "a node whose index lags behind the others for too long is not ready",
         "docyard/http/health.py",
         "            if seconds > self._max_lag_s:\n",
@@ -737,7 +730,7 @@ MUTATIONS = (
     Mutation(
         "MAC of cursors",
         "index/cursors.py",
-        "    if not (any(results) and is_canonical):\n",
+        "    if not (is_signed and is_canonical):\n",
         "    if not is_canonical:\n",
         ("tests/index/test_search.py", "tests/tools/reading/test_pages.py"),
     ),

@@ -39,6 +39,9 @@ PART_BYTES = 1 << 20
 SEGMENT_GRACE_S = 600.0
 """Seconds for which a segment that no head names stays, so that a slow node can finish its download."""
 
+DELETED_BRANCH_S = 7 * 86_400.0
+"""Seconds without a change after which the index of a deleted branch is deleted."""
+
 OLD_VERSION_S = 7 * 86_400.0
 """Seconds without a change after which the head of an earlier version of the index is deleted."""
 
@@ -74,6 +77,18 @@ _TABLES = (
         released_at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (namespace_id, segment_id)
     )
+    """,
+)
+
+
+_NAMESPACE_DELETIONS = (
+    """
+    DELETE FROM docyard_index_segments AS segments WHERE namespace_id = ANY(%(namespaces)s)
+        AND NOT EXISTS (SELECT FROM docyard_index_heads WHERE namespace_id = segments.namespace_id)
+    """,
+    """
+    DELETE FROM docyard_index_released_segments AS segments WHERE namespace_id = ANY(%(namespaces)s)
+        AND NOT EXISTS (SELECT FROM docyard_index_heads WHERE namespace_id = segments.namespace_id)
     """,
 )
 
@@ -320,6 +335,44 @@ def release_old_versions(connection: Connection, namespace_id: str, age_s: float
         """,
         {"namespace": namespace_id, "schema": SCHEMA_VERSION, "age": age_s},
     )
+
+
+def list_idle_namespaces(connection: Connection, prefix: str, age_s: float) -> tuple[str, ...]:
+    """Return the namespaces with this prefix whose index no node has changed lately, the oldest first.
+
+    At most 100 are returned.
+    """
+    rows = connection.execute(
+        """
+        SELECT namespace_id FROM docyard_index_heads
+        WHERE starts_with(namespace_id, %s)
+        GROUP BY namespace_id
+        HAVING max(changed_at) <= now() - make_interval(secs => %s)
+        ORDER BY max(changed_at) LIMIT 100
+        """,
+        (prefix, age_s),
+    )
+    return tuple(str(namespace_id) for (namespace_id,) in rows)
+
+
+def delete_idle_namespaces(connection: Connection, namespace_ids: Sequence[str], age_s: float) -> int:
+    """Delete the heads and the segments of namespaces, except of those that were changed since.
+
+    Returns the number of deleted heads.
+    """
+    values = {"namespaces": list(namespace_ids), "age": age_s}
+    with connection.transaction():
+        cursor = connection.execute(
+            """
+            DELETE FROM docyard_index_heads
+            WHERE namespace_id = ANY(%(namespaces)s)
+                AND changed_at <= now() - make_interval(secs => %(age)s)
+            """,
+            values,
+        )
+        for statement in _NAMESPACE_DELETIONS:
+            connection.execute(statement, values)
+    return cursor.rowcount
 
 
 def delete_released_segments(connection: Connection, namespace_id: str, grace_s: float) -> int:

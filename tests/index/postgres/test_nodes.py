@@ -163,6 +163,48 @@ def test_branches_and_repositories_have_namespaces_of_their_own(repo: Repo, url:
     assert "secret" not in " ".join(ids)
 
 
+def test_index_of_a_deleted_branch_is_deleted_after_a_week(repo: Repo, url: str, tmp_path: Path) -> None:
+    def build(branch: str, path: Path | None = None) -> SearchIndex:
+        workspace = Workspace.open(path or repo.path, branch=branch)
+        index = SearchIndex(workspace, location=tmp_path / branch, engine=create_engine_options(url))
+        index.update_to_tip()
+        return index
+
+    def list_branches(table: str) -> list[str]:
+        with psycopg.connect(url) as connection:
+            rows = connection.execute(f"SELECT DISTINCT namespace_id FROM {table} ORDER BY 1")
+            return sorted(id.partition(" ")[2] for (id,) in rows)
+
+    def age(days: int) -> None:
+        with psycopg.connect(url) as connection:
+            connection.execute(f"UPDATE docyard_index_heads SET changed_at = now() - interval '{days} days'")
+
+    other = Repo(shutil.copytree(repo.path, tmp_path / "other-repository"))
+    for repository, name in ((repo, "docs"), (other, "other")):
+        repository.git("remote", "add", "origin", f"https://example.org/{name}.git")
+    for branch in ("deleted", "kept", "on-remote"):
+        repo.git("branch", branch)
+        other.git("branch", branch)
+        build(branch)
+    build("deleted", other.path)
+    index = build("main")
+    repo.git("update-ref", "refs/remotes/origin/on-remote", "on-remote")
+    repo.git("branch", "-q", "-D", "deleted", "on-remote")
+    age(6)
+    index.sweep()
+    assert list_branches("docyard_index_heads") == ["deleted", "deleted", "kept", "main", "on-remote"]
+    age(8)
+    index.sweep()
+    for table in ("docyard_index_heads", "docyard_index_segments"):
+        # One of the other repository stays.
+        assert list_branches(table) == ["deleted", "kept", "main", "on-remote"]
+    repo.git("branch", "-q", "-D", "kept")
+    age(8)
+    repo.git("branch", "new")
+    build("new")
+    assert list_branches("docyard_index_heads") == ["deleted", "main", "new", "on-remote"]
+
+
 def test_source_uses_the_same_index_on_each_node(repo: Repo, url: str, tmp_path: Path) -> None:
     def open_source(node: str, organization: str = "") -> Source:
         settings = SourceSettings(repo=str(repo.path))
