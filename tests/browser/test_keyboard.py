@@ -74,7 +74,7 @@ def test_review_works_with_the_keyboard_alone(
     press_keys(ana_page, "Enter")
     expect(ana_page.get_by_text("Changes requested").first).to_be_visible()
     answer_review(sample_site)
-    expect(ana_page.get_by_text("It doubles now.")).to_be_visible()
+    expect(ana_page.locator(".conversation").get_by_text("It doubles now.")).to_be_visible()
     approve_proposal(ana_page)
     merge_proposal(ana_page)
 

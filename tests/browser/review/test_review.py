@@ -57,7 +57,7 @@ def test_review_from_search_to_merge_succeeds(
     expect(ana_page.get_by_text("Changes requested").first).to_be_visible()
     # The agent's answer appears on the open page.
     answer_review(sample_site)
-    expect(ana_page.get_by_text("It doubles now.")).to_be_visible()
+    expect(ana_page.locator(".conversation").get_by_text("It doubles now.")).to_be_visible()
     # Approve the current version, and merge it.
     approve_proposal(ana_page)
     merge_proposal(ana_page)
