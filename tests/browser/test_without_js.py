@@ -48,7 +48,7 @@ def test_edit_comment_and_search_work_without_scripts(
     page_without_scripts.locator("summary", has_text="Comment").click()
     page_without_scripts.get_by_label("Your comment").fill("Is that so?")
     page_without_scripts.get_by_role("button", name="Comment").click()
-    expect(page_without_scripts.get_by_text("Is that so?")).to_be_visible()
+    expect(page_without_scripts.locator(".conversation").get_by_text("Is that so?")).to_be_visible()
     assert "nothing without" not in (sample_site.server.repo.path / "product/glossary.md").read_text("utf-8")
 
 

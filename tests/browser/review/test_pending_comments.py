@@ -90,8 +90,8 @@ def test_refused_review_keeps_pending_comments_and_is_sent_once(
     ana_page.locator("summary", has_text="Request changes").click()
     ana_page.get_by_role("button", name="Request changes").click()
     expect(ana_page).to_have_url(re.compile(rf"{url}#said-[0-9a-f]+$"))
-    expect(ana_page.get_by_text("Say how it grows.")).to_be_visible()
-    expect(ana_page.get_by_text("And without the header?")).to_be_visible()
+    expect(ana_page.locator(".conversation").get_by_text("Say how it grows.")).to_be_visible()
+    expect(ana_page.locator(".conversation").get_by_text("And without the header?")).to_be_visible()
     expect(ana_page.get_by_text("requested changes, as of")).to_be_visible()
     expect(ana_page.locator(".pending")).to_have_count(0)
     assert count_commits(sample_site) == count + 1
@@ -122,7 +122,7 @@ def test_lost_answer_does_not_send_comments_twice(sample_site: SampleSite, ana_p
     expect(ana_page.locator(".pending")).to_contain_text("Another one.")
     ana_page.locator("summary", has_text="Comment on the proposal").click()
     ana_page.locator(".decide").get_by_role("button", name="Comment", exact=True).click()
-    expect(ana_page.get_by_text("Another one.")).to_be_visible()
+    expect(ana_page.locator(".conversation").get_by_text("Another one.")).to_be_visible()
     expect(ana_page.locator(".pending")).to_have_count(0)
     assert count_commits(sample_site) == count + 2
 
