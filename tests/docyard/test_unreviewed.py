@@ -139,7 +139,7 @@ def test_sync_that_would_bypass_review_is_reported_everywhere(
     assert main(["sync", "--theirs", "specs/guide.md", "-C", str(setup.repo.path)]) == 0
     assert "Nobody" not in setup.show("specs/guide.md")
     assert not needs_resolution(sync(Workspace.open(setup.repo.path, durable=False), Access()))
-    assert "protected" not in format_findings(setup.repo.path)
+    assert "is protected by" not in format_findings(setup.repo.path)
     index.close()
 
 
@@ -161,7 +161,7 @@ def test_hand_edit_of_protected_path_is_reported_before_and_after_push(
     assert main(command) == 0
     error_output = capsys.readouterr().err
     assert f"warning: {message} protected by rule 1 of docyard.toml\n" in error_output
-    assert "`docyard proposals create TITLE`" in error_output
+    assert f"`docyard proposals create -C {setup.repo.path} TITLE`" in error_output
     assert message not in format_findings(setup.repo.path)
     assert main(command) == 0
     assert capsys.readouterr().err == ""
