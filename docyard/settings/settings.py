@@ -116,7 +116,7 @@ class EngineSection(Section):
     """The storage of search indexes: files of each node, or a database of PostgreSQL that nodes share."""
 
     url: Text | None = Field(default=None, examples=["postgresql://docyard@db.example.org/docyard"])
-    """`postgresql://USER@HOST/NAME`. Not set: files. A URL with a password is set by the variable."""
+    """`postgresql://USER@HOST,HOST/NAME`. Not set: files. A URL with a password is set by the variable."""
     read_url: Text | None = Field(default=None, examples=["postgresql://docyard@replica.example.org/docyard"])
     """The URL of a replica, from which indexes are read. Not set: they are read from `url`."""
     max_lag: Annotated[int, Field(ge=1, le=86_400)] = 600

@@ -18,11 +18,18 @@ from typing import IO
 
 BRIDGE = "bridge0"
 CLIENT_ADDRESS = "192.0.2.1"
+MEMORY_FOLDER = "/dev/shm"
+"""A file system of `run_isolated` that ends with it: killed servers leave shared memory there."""
+
 UNPRIVILEGED_ID = 65534  # PostgreSQL refuses to run as root
 
 _NAMES_FOLDER = "/run/netns"
 # The shell stays: it is the parent of processes whose own parent was killed, and waits for them.
-_START_SCRIPT = f'mkdir -p {_NAMES_FOLDER} && mount -t tmpfs none {_NAMES_FOLDER} && "$@"; exit "$?"'
+_START_SCRIPT = f"""
+mkdir -p {_NAMES_FOLDER} && mount -t tmpfs none {_NAMES_FOLDER} &&
+mount -t tmpfs -o mode=1777 none {MEMORY_FOLDER} && "$@"
+exit "$?"
+"""
 
 
 def run_isolated(module: str, *arguments: str, timeout_s: float) -> Iterator[str]:

@@ -77,7 +77,7 @@ class Node:
         """Return the id of the node's index in the database."""
         return SearchIndex(Workspace.open(self.clone))._live._make_namespace_id()
 
-    def search(self, query: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Answer:
+    def search(self, query: str) -> Answer:
         """Search over a new connection. Raises OSError, and NoAnswer if the node has no index."""
         call = {"name": "search_docs", "arguments": {"query": query}}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
@@ -89,7 +89,8 @@ class Node:
         connection = http.client.HTTPConnection(self.machine.address, PORT, timeout=CONNECT_TIMEOUT_S)
         try:
             connection.connect()
-            connection.sock.settimeout(timeout_s)
+            connection.sock.settimeout(ANSWER_TIMEOUT_S)
+            _detect_cut_link(connection.sock)
             connection.request("POST", "/mcp", body, headers)
             text = connection.getresponse().read()
         except http.client.HTTPException as error:
@@ -103,13 +104,20 @@ class Node:
         return Answer(data["commit"], data.get("stale", False), len(data["hits"]))
 
 
+def _detect_cut_link(connection: socket.socket) -> None:
+    """Let the wait for an answer end four seconds after the link is cut."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 3)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
 class Documents:
-    """A repository, whose clones get each commit at once. `commits` has their ids by number."""
+    """A repository, and clones that fetch from it. `commits` has the ids of its commits by number."""
 
     def __init__(self, folder: Path) -> None:
         self._origin = folder / "origin.git"
         self._repository = pygit2.init_repository(str(self._origin), bare=True, initial_head="main")
-        self._clones: list[pygit2.Repository] = []
+        self._clones: dict[Path, pygit2.Repository] = {}
         self._numbers: dict[str | None, int] = {}
         self.commits: list[str] = []
         self.commit()
@@ -121,7 +129,11 @@ class Documents:
     def clone(self, path: Path) -> None:
         """Create a clone, which reads the objects of the repository."""
         subprocess.run(["git", "clone", "-q", "--bare", "--shared", self._origin, path], check=True)
-        self._clones.append(pygit2.Repository(str(path)))
+        self._clones[path] = pygit2.Repository(str(path))
+
+    def fetch(self, path: Path) -> None:
+        """Set the branch of a clone to the last commit."""
+        self._clones[path].references.create("refs/heads/main", self.commits[-1], force=True)
 
     def commit(self) -> int:
         """Commit a document that contains the word `make_word(number)`; return the number of the commit."""
@@ -141,8 +153,6 @@ class Documents:
         )
         self._numbers[str(commit)] = number
         self.commits.append(str(commit))
-        for clone in self._clones:
-            clone.references.create("refs/heads/main", commit, force=True)
         return number
 
 

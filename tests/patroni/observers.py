@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from index.documents import SectionRecord
 from index.port import EngineUnavailable
@@ -19,10 +19,12 @@ from index.storage.location import IndexLocation, make_private_folder
 from index.whoosh_engine.engine import WhooshEngine
 from tests.patroni.nodes import Documents, NoAnswer, Node
 
+if TYPE_CHECKING:
+    from index.postgres.database import Connection
+
 _WRITE_INTERVAL_S = 0.1
 _READ_INTERVAL_S = 0.02
 _RETRY_INTERVAL_S = 0.05
-_ATTEMPT_TIMEOUT_S = 5.0
 
 
 class Acknowledgement(NamedTuple):
@@ -44,10 +46,18 @@ class Reading(NamedTuple):
         return self.number < self.acknowledged
 
 
+class PrimaryReading(NamedTuple):
+    """The address of the primary server, and the number of the commit of its index."""
+
+    server: str
+    number: int
+
+
 class Observers:
     """The threads of a writer, of a reader of the other node, and of readers of the database.
 
-    The writer uses one node, and the other one if it cannot be reached, as a load balancer does.
+    The writer uses one node, and the other one if it cannot be reached, as a load balancer does. The clone of
+    the other node gets a commit when it is acknowledged, so that one node writes and the other one reads.
     """
 
     def __init__(
@@ -63,7 +73,7 @@ class Observers:
         self.acknowledgements: list[Acknowledgement] = []
         self.answers: list[Reading] = []
         self.replica_readings: list[Reading] = []
-        self.primary_readings: list[Reading] = []
+        self._primary_readings: list[PrimaryReading] = []
         targets = (self._write, self._read_answers, self._read_replica, self._read_primary)
         self._threads = [threading.Thread(target=self._run, args=(target,)) for target in targets]
 
@@ -94,8 +104,23 @@ class Observers:
 
     def measure_gap_s(self, start: float) -> float:
         """Return the longest time without an acknowledgement, which ended after a time."""
-        times = [acknowledgement.time for acknowledgement in self.acknowledgements]
-        return max(later - earlier for earlier, later in pairwise(times) if later > start)
+        before, after = self._find_gap(start)
+        return after.time - before.time
+
+    def count_lost_writes(self, start: float) -> int:
+        """Return the number of writes that were acknowledged before the gap, and that another server lacks.
+
+        The same server may not show a write yet that a node has found at a replica: it waits for the other
+        replica.
+        """
+        before, _ = self._find_gap(start)
+        first_server = self._primary_readings[0].server
+        numbers = (reading.number for reading in self._primary_readings if reading.server != first_server)
+        return max(0, before.number - min(numbers, default=before.number))
+
+    def _find_gap(self, start: float) -> tuple[Acknowledgement, Acknowledgement]:
+        pairs = (pair for pair in pairwise(self.acknowledgements) if pair[1].time > start)
+        return max(pairs, key=lambda pair: pair[1].time - pair[0].time)
 
     def _run(self, target: Callable[[], None]) -> None:
         try:
@@ -112,14 +137,16 @@ class Observers:
         number = self._documents.commit()
         expected = (self._documents.commits[number], False)
         while not self._is_ending.is_set():
-            node = self._nodes[0]
+            node, other_node = self._nodes
+            self._documents.fetch(node.clone)
             try:
-                answer = node.search("okapi", _ATTEMPT_TIMEOUT_S)
+                answer = node.search("okapi")
             except (OSError, NoAnswer):
                 if not node.is_reachable():
                     self._nodes.reverse()
             else:
                 if (answer.commit, answer.is_stale) == expected:
+                    self._documents.fetch(other_node.clone)
                     self.acknowledgements.append(Acknowledgement(time.monotonic(), number))
                     break
             time.sleep(_RETRY_INTERVAL_S)
@@ -128,7 +155,7 @@ class Observers:
     def _read_answers(self) -> None:
         acknowledged = self._get_last_acknowledged()
         with suppress(OSError, NoAnswer):
-            answer = self._nodes[1].search("okapi", _ATTEMPT_TIMEOUT_S)
+            answer = self._nodes[1].search("okapi")
             self.answers.append(Reading(self._documents.find_number(answer.commit), acknowledged))
         time.sleep(_READ_INTERVAL_S)
 
@@ -142,12 +169,14 @@ class Observers:
         time.sleep(_READ_INTERVAL_S)
 
     def _read_primary(self) -> None:
-        acknowledged = self._get_last_acknowledged()
         with suppress(EngineUnavailable):
-            head = self._database.run(lambda connection: read_head(connection, self._namespace_id))
-            number = self._documents.find_number(head.state.commit) if head is not None else -1
-            self.primary_readings.append(Reading(number, acknowledged))
+            self._primary_readings.append(self._database.run(self._read_head))
         time.sleep(_READ_INTERVAL_S)
+
+    def _read_head(self, connection: Connection) -> PrimaryReading:
+        [(server,)] = connection.execute("SELECT inet_server_addr()::text").fetchall()
+        head = read_head(connection, self._namespace_id)
+        return PrimaryReading(server, self._documents.find_number(head.state.commit) if head else -1)
 
 
 def open_engine(

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.patroni.cluster import find_missing_programs, read_configuration, read_ttl_s
-from tests.patroni.faults import FAULTS, format_row, run_faults
+from tests.patroni.faults import FAULTS, format_table, run_faults
 
 MAX_FAILOVER_S = 1.0
 """The seconds after the time to live of the lease in which writes are acknowledged again."""
@@ -27,7 +27,8 @@ def test_faults_lose_no_write_and_give_no_stale_answer() -> None:
             pytest.fail(reason)
         pytest.skip(reason)
     results = list(run_faults())
-    table = "\n".join(format_row(result) for result in results)
+    table = format_table(results)
+    print(table)
     assert [result.fault for result in results] == [fault.name for fault in FAULTS]
     assert all(result.lost_count == 0 for result in results), table
     assert all(result.stale_answer_count == 0 for result in results), table
