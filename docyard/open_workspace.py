@@ -110,6 +110,10 @@ def open_workspace(
     folder = find_folder(repo)
     with add_path_to_errors(folder):
         workspace = Workspace.open(folder, branch=branch, read_only=read_only, **options)
+    if environment.read_engine_urls()[0] is not None:
+        from index.postgres.shared_tokens import share_tokens
+
+        share_tokens(workspace, environment.read_engine_options())
     if warns:
         _warn_of_uncommitted_settings(workspace)
     if checks_settings:

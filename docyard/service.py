@@ -108,6 +108,10 @@ def build_repository_service(
     from index.service import SearchIndex
     from tools.dispatcher import ToolDispatcher
 
+    if engine.database is not None:
+        from index.postgres.shared_tokens import share_tokens
+
+        share_tokens(workspace, engine)
     workspace.check_settings()
     workspace.pull_request_opener = build_pull_request_opener(
         workspace, environment.read_forge_access, environment.read_remote_access
@@ -146,9 +150,7 @@ def build_repository_service(
         index.close()
 
     def get_tokens() -> Tokens:
-        from workspace.policy.tokens import Tokens
-
-        return Tokens(workspace.git.common_dir)
+        return workspace.tokens
 
     def build_reading_dispatcher() -> Dispatcher:
         reading_dispatcher = ToolDispatcher(workspace, index, toolsets, True, max_text_tokens)

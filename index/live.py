@@ -14,8 +14,6 @@ list its tools.
 
 from __future__ import annotations
 
-import hashlib
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.postgres.options import FILE_ENGINE, EngineOptions
+from index.postgres.options import FILE_ENGINE, EngineOptions, hash_remote_url, hash_repository
 from index.storage.location import (
     SCHEMA_VERSION,
     IndexLocation,
@@ -138,9 +136,7 @@ class LiveIndex:
         git, repository = self._workspace.git, self._engine_options.repository
         branch = self._workspace.branch or ("" if repository else f"detached {git.git_dir}")
         if not repository:
-            # A login in the URL differs between nodes.
-            url = re.sub(r"//[^/@]*@", "//", git.config("remote.origin.url") or "")
-            repository = hashlib.sha256((url or str(git.common_dir)).encode()).hexdigest()[:32]
+            repository = hash_remote_url(git) or hash_repository(str(git.common_dir))
         return f"{repository} {branch}"
 
     def update_to_tip(self, progress: Progress | None = None) -> UpdateResult:

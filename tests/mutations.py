@@ -69,6 +69,20 @@ MUTATIONS = (
         ("tests/docyard/web/diff/test_section_renderer.py",),
     ),
     Mutation(
+        "tokens that nodes share are read for each decision",
+        "workspace/policy/shared_tokens.py",
+        "stored = self._storage.read(last_read[0] if last_read is not None else None)",
+        "stored = StoredTokens(last_read[0], None) if last_read else self._storage.read(None)",
+        ("tests/workspace/policy/test_shared_tokens.py",),
+    ),
+    Mutation(
+        "the file of a node that shares tokens contains none",
+        "workspace/policy/tokens.py",
+        "        self.replace(_SHARED_NOTE)\n",
+        "",
+        ("tests/workspace/policy/test_shared_tokens.py",),
+    ),
+    Mutation(
         "lists that differ between two storages of an index prevent the switch",
         "docyard/commands/engine/use.py",
         "are_equal = not any(result.comparison.differences for result",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.git.trees import WholeEntry
     from workspace.links.inbound_links import InboundLinkFinder
+    from workspace.policy.tokens import Tokens, TokenSource
     from workspace.publishing.recovery import RecoveryResult
 
     Guard = Callable[[Snapshot, Mapping[str, bytes | WholeEntry | None]], None]
@@ -99,6 +100,7 @@ class Branch:
         self._lock = threading.Lock()
         self._shared: dict[type, object] = {}
         self._inbound_links: InboundLinkFinder | None = None
+        self._token_source: TokenSource | None = None
         self._served_branch: Self | None = None  # see `for_branch`
         self._other_branches: LRUCache[str, Self] = LRUCache(_MAX_CACHED_BRANCHES)
         self.guards: dict[str, Guard] = {}
@@ -245,6 +247,17 @@ class Branch:
         from workspace.publishing.recovery import restore_all_pruned
 
         return isinstance(self.git, GitStore) and restore_all_pruned(self.git)
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens of people: in a file of the repository, unless nodes share them."""
+        from workspace.policy.tokens import Tokens
+
+        return Tokens(self.git.common_dir, self.served_branch._token_source)
+
+    def share_tokens(self, source: TokenSource) -> None:
+        """Use the tokens that nodes share."""
+        self.served_branch._token_source = source
 
     @property
     def inbound_links(self) -> InboundLinkFinder:

@@ -147,7 +147,7 @@ def check_all(
         check_damage(workspace, partial(_open_writable, folder, branch)),
         check_repository(workspace, partial(_open_writable, folder, branch), progress),
         check_rules(workspace),
-        check_proposals(workspace.git),
+        check_proposals(workspace),
         check_approvals(workspace),
         check_remote_urls(workspace.git),
         check_remote(workspace),

@@ -19,6 +19,7 @@ from docyard.terminal import console
 from docyard.terminal.credentials import create_secret_file, read_secret
 from docyard.terminal.exits import CommandError, Exit
 from docyard.terminal.suggested_commands import complete_commands
+from docyard.wording import format_count
 
 if TYPE_CHECKING:
     from workspace.policy.tokens import KnownPerson, Person, Tokens
@@ -33,7 +34,8 @@ def command() -> None:
     """Create, rotate and revoke the tokens that identify people.
 
     An approval of a proposal, and a merge that changes protected paths, needs a person's token. Tokens are
-    stored only in this repository: no clone, fetch or push transfers them.
+    stored only in this repository: no clone, fetch or push transfers them. Nodes that share a database of
+    indexes share the tokens, too, if the repository has a remote.
 
     \b
     Example:
@@ -295,10 +297,38 @@ def trust(
     return Exit.DONE
 
 
-def _open_tokens(workspace: Workspace) -> Tokens:
-    from workspace.policy.tokens import Tokens
+@command.command(name="unshare", short_help="Copy the tokens that nodes share to the file of this clone.")
+@options.repository
+@options.as_json
+def unshare(repo: Path | None, as_json: bool) -> int:
+    """Copy the tokens that nodes share to the file of this clone, before it leaves the database of [engine].
 
-    return Tokens(workspace.git.common_dir)
+    Unset the setting afterwards: a node that still has it uses the shared tokens again, and not this file.
+    What is revoked on one side later counts on the other side.
+
+    \b
+    Example:
+        docyard tokens unshare -C ~/specs
+    """
+    from index.postgres.shared_tokens import open_shared_tokens
+
+    workspace = open_workspace(repo, checks_settings=False)
+    shared_tokens = open_shared_tokens(workspace, environment.read_engine_options())
+    if shared_tokens is None:
+        raise CommandError(
+            "this repository shares no tokens: it has no remote `origin`, or no database of [engine] is set",
+            fix=f"Set {environment.ENGINE_URL}, as the server has it.",
+        )
+    count = shared_tokens.export()
+    if as_json:
+        console.print_json({"tokens": count})
+    else:
+        _print_lines(f"Copied {format_count(count, 'token')} to the file of this clone.")
+    return Exit.DONE
+
+
+def _open_tokens(workspace: Workspace) -> Tokens:
+    return workspace.tokens
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from workspace.git.merge_bases import ShallowHistory
 
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
+    from workspace.policy.tokens import Tokens
     from workspace.sync.status import TrackedState
     from workspace.workspace import Workspace
 
@@ -24,12 +25,13 @@ AREA = "repository"
 _BUNDLE_HEADER = re.compile(rb"# v\d+ git bundle\n")
 
 
-def check_proposals(git: GitReader) -> Iterator[Finding]:
+def check_proposals(workspace: Workspace) -> Iterator[Finding]:
     """Yield the problems that prevent reading, approving or merging proposals."""
     from workspace.proposal_ids import DISCUSSION_BRANCH, parse_branch_id
     from workspace.proposals.event_log import EventLog
 
-    yield from _check_tokens(git.common_dir)
+    git = workspace.git
+    yield from _check_tokens(workspace.tokens)
     log = EventLog(git).read()
     unreadable_ids = [id for id in log.proposals if log.events_of(id).unreadable_count]
     if unreadable_ids:
@@ -92,11 +94,9 @@ def _is_bundle(file: Path) -> bool:
         return False
 
 
-def _check_tokens(common_dir: Path) -> Iterator[Finding]:
-    from workspace.policy.tokens import Tokens
-
+def _check_tokens(tokens: Tokens) -> Iterator[Finding]:
     try:
-        owners = Tokens(common_dir).list_owners()
+        owners = tokens.list_owners()
     except WorkspaceError as error:
         yield Finding(
             Severity.ERROR, AREA, f"{error.message}, so no proposal can be approved here", error.fix

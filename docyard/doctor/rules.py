@@ -12,7 +12,6 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.git.trees import walk_tree
 from workspace.paths import escape_path
 from workspace.policy.protection import GlobMatcher, read_types_before
-from workspace.policy.tokens import Tokens
 from workspace.proposals.code_owners import read_code_owners
 from workspace.proposals.participants import Participants
 
@@ -33,7 +32,7 @@ def check_rules(workspace: Workspace) -> Iterator[Finding]:
     snapshot = workspace.snapshot()
     try:
         rules = snapshot.config.protect
-        tokens = Tokens(workspace.git.common_dir).read_all()
+        tokens = workspace.tokens.read_all()
     except WorkspaceError:  # other checks report invalid settings and an unusable file of tokens
         return
     if rules and snapshot.documents:

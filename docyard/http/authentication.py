@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 import anyio
+from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
@@ -61,14 +62,17 @@ class TokenVerifier:
         self._token = _digest(token) if token is not None else None
         self._person_tokens = person_tokens
 
-    async def verify(self, secret: str, resource: str = "") -> Authenticated | None:
-        """Return the owner of a secret; None if it is unknown."""
+    async def verify(self, secret: str, resource: str = "") -> Authenticated | TokenRefusal | None:
+        """Return the owner of a secret; None if it is unknown, a refusal if tokens cannot be read now."""
         if len(secret) > _MAX_TOKEN_CHARS:
             return None
-        owner = None if self._person_tokens is None else self._find_person(self._person_tokens, secret)
+        owner: KnownPerson | TokenRefusal | None = None
+        if self._person_tokens is not None:
+            # Nodes may share the tokens in a database.
+            owner = await to_thread.run_sync(_find_person, self._person_tokens, secret)
         if self._token is not None and hmac.compare_digest(self._token, _digest(secret)):
             return Authenticated()
-        return None if owner is None else _build_authenticated(owner)
+        return owner if owner is None or isinstance(owner, TokenRefusal) else _build_authenticated(owner)
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
         """Return the current owner; None if the person's token was revoked, or has expired."""
@@ -78,7 +82,7 @@ class TokenVerifier:
             known_person = (
                 None
                 if self._person_tokens is None
-                else self._person_tokens.find_owner(authenticated.person.token)
+                else await to_thread.run_sync(self._person_tokens.find_owner, authenticated.person.token)
             )
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
@@ -91,16 +95,20 @@ class TokenVerifier:
             return None
         return _build_authenticated(known_person)
 
-    def _find_person(self, person_tokens: Tokens, secret: str) -> KnownPerson | None:
-        from workspace.policy.tokens import InvalidToken
 
-        try:
-            return person_tokens.authenticate(secret)
-        except InvalidToken:
-            return None
-        except WorkspaceError as error:
-            log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
-            return None
+def _find_person(person_tokens: Tokens, secret: str) -> KnownPerson | TokenRefusal | None:
+    from index.port import EngineUnavailable
+    from workspace.policy.tokens import InvalidToken
+
+    try:
+        return person_tokens.authenticate(secret)
+    except InvalidToken:
+        return None
+    except WorkspaceError as error:
+        log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
+        if isinstance(error, EngineUnavailable):
+            return TokenRefusal("tokens cannot be checked now", "Try again in a moment.", 503, "", _RETRY_S)
+        return None
 
 
 def _build_authenticated(owner: KnownPerson) -> Authenticated:
@@ -154,7 +162,7 @@ _CLIENT_NAME = b"client"
 
 _ADDRESS_PREFIX = "address:"  # of the keys of principals without a token
 
-_RETRY_S = 2  # the time after which a browser may ask again for a session
+_RETRY_S = 2  # the time after which a client may ask again while sessions or tokens cannot be read
 
 _BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
 _FEED_FIX = "Send a token as the password, with any user name, or the header Authorization: Bearer TOKEN."

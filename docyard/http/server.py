@@ -508,7 +508,10 @@ def start_server(
     """
     tokens = service.get_tokens()
     if tokens is not None:
-        tokens.read_all()
+        from index.port import EngineUnavailable
+
+        with suppress(EngineUnavailable):  # requests are answered when the database is up
+            tokens.read_all()
     if math:
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+
+from anyio import to_thread
 
 from docyard.caller import SCOPES
 from docyard.identity.provider import Provider, ProviderUnavailable
@@ -54,13 +57,15 @@ class ResourceServer:
         except ProviderUnavailable as error:
             return TokenRefusal(error.message, error.fix, 503, "", error.retry_after)
         is_client = claims["sub"] in (claims.get("client_id"), claims.get("azp"))
-        return self._users.authenticate(principal, float(claims["exp"]), is_client=is_client)
+        return await to_thread.run_sync(
+            partial(self._users.authenticate, principal, float(claims["exp"]), is_client=is_client)
+        )
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
         """Return the current identity of a session of a user; None if it has ended."""
         if not authenticated.principal.key.startswith("user:"):
             return authenticated
-        return self._users.revalidate(authenticated)
+        return await to_thread.run_sync(self._users.revalidate, authenticated)
 
 
 def _check_type(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 from urllib.parse import quote, urlencode
 
+from anyio import to_thread
+
 from docyard.caller import SCOPES
 from docyard.identity.provider import Provider, ProviderUnavailable
 from docyard.identity.signed_tokens import InvalidSignedToken, verify_signed_token
@@ -135,7 +137,7 @@ class SignIn:
         except (InvalidSignedToken, InvalidUser) as error:
             raise SignInFailed(str(error)) from None
         # The session has its own duration: an ID token proves the sign-in, and is valid for minutes.
-        return self._users.authenticate(principal)
+        return await to_thread.run_sync(self._users.authenticate, principal)
 
     def _check_claims(self, claims: Mapping[str, object], nonce: str) -> None:
         """Check what only an ID token has (OpenID Connect Core 1.0 §3.1.3.7)."""

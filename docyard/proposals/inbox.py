@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.lru_cache import LRUCache
 from workspace.policy.protection import find_governing_rules
-from workspace.policy.tokens import TokenOwners, Tokens
+from workspace.policy.tokens import TokenOwners
 from workspace.proposals.approvals import EffectiveReviews, evaluate_reviews
 from workspace.proposals.attention import (
     Attention,
@@ -93,7 +93,7 @@ class Inbox:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._actions, self._reviews = workspace.proposal_actions(), workspace.proposal_reviews()
-        self._tokens = Tokens(workspace.git.common_dir)
+        self._tokens = workspace.tokens
         self._attentions: LRUCache[str, _CachedAttention] = LRUCache(_MAX_CACHED_PROPOSALS)
         self._readiness: LRUCache[str, _CachedReadiness] = LRUCache(_MAX_CACHED_PROPOSALS)
         self._targets: LRUCache[str, _Target] = LRUCache(_MAX_CACHED_TARGETS)

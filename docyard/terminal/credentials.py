@@ -37,12 +37,12 @@ def identify_owner(workspace: Workspace, token_file: Path | None, *, prompt: boo
     The token is read from `token_file`, else from DOCYARD_TOKEN, else from a prompt in the terminal if
     `prompt` is true. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CommandError for an unusable file.
     """
-    from workspace.policy.tokens import WRITE_SCOPE, InvalidToken, Tokens
+    from workspace.policy.tokens import WRITE_SCOPE, InvalidToken
 
     secret = read_secret(token_file, prompt=prompt)
     if secret is None:
         return None
-    owner = Tokens(workspace.git.common_dir).authenticate(secret)
+    owner = workspace.tokens.authenticate(secret)
     if WRITE_SCOPE not in owner.scopes:
         raise InvalidToken(
             f"the token '{owner.person.token}' has no scope {WRITE_SCOPE}", fix="Use a token that may write."

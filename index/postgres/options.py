@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from index.storage.keys import USER_KEYS, SigningKeys
 
 if TYPE_CHECKING:
     from index.postgres.database import Database
+    from workspace.git.reader import GitReader
 
 
 MAX_LAG_S = 600.0
@@ -46,3 +49,18 @@ def create_engine_options(
     return EngineOptions(
         database, replica, signing_keys=SharedSigningKeys(database, replica), max_lag_s=max_lag_s
     )
+
+
+def hash_remote_url(git: GitReader) -> str | None:
+    """Return a digest of the URL of the remote `origin`, which identifies a repository on all nodes.
+
+    Returns None without a remote.
+    """
+    # A login in the URL differs between nodes.
+    url = re.sub(r"//[^/@]*@", "//", git.config("remote.origin.url") or "")
+    return hash_repository(url) if url else None
+
+
+def hash_repository(name: str) -> str:
+    """Return the digest of a URL or of a path that identifies a repository."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]

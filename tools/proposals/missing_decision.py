@@ -10,7 +10,6 @@ from tools.compatibility.near_names import resolve_near_names
 from tools.proposals import update_proposal
 from workspace.errors import WorkspaceError
 from workspace.escapes import escape_invisible
-from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.merge_gate import NEEDS_APPROVAL, find_blocker_for_actor
 from workspace.proposals.approvals import NeedsPerson
 
@@ -92,7 +91,7 @@ def read_decision_state(context: Context, proposal_id: str) -> object:
     workspace = context.workspace
     try:
         proposal = workspace.proposal_actions().find(proposal_id)
-        tokens = Tokens(workspace.git.common_dir).read_all()
+        tokens = workspace.tokens.read_all()
         return proposal, workspace.git.tip(proposal.content.target), tokens
     except WorkspaceError:
         return None

@@ -17,6 +17,8 @@ A token may be restricted: `scopes` are those that it has, and `expires_at` is a
 `old_digests` are those of its secrets before a rotation: seals made with them stay valid. A file in which one
 of these fields is present has version 2, so that an earlier Docyard does not take it for an unrestricted one.
 
+If several nodes share the tokens (`workspace.policy.shared_tokens`), the file has version 3, and no tokens.
+
 The file is replaced atomically, under a lock. A file that other users own, or can read or write, is not used.
 A user who can write it could claim any name, and one who can read it could create the seals of every person.
 """
@@ -33,7 +35,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
@@ -140,6 +142,8 @@ def _check_text(text: str, field: str) -> str:
 TOKENS_PATH = "docyard/tokens.json"
 _FORMAT_VERSION = 1
 _RESTRICTED_VERSION = 2  # a token has a scope, an expiry or an old digest
+_SHARED_VERSION = 3  # the tokens are in a storage that nodes share
+_FORMER_TOKENS_NAME = "tokens-before-sharing.json"
 _MAX_FILE_BYTES = 2_000_000
 _DIGEST = re.compile("[0-9a-f]{64}")
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -172,6 +176,29 @@ class DamagedTokens(WorkspaceError):
         )
 
 
+class SharedTokensNote(WorkspaceError):
+    """An error: the file says that nodes share the tokens, and this process does not know where they are."""
+
+    code: ClassVar[str] = "TOKENS_SHARED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the tokens of this repository are in the database that its nodes share",
+            fix="Set DOCYARD_SERVER__ENGINE__URL to the `url` of [engine], as the server has it.",
+            file=TOKENS_PATH,
+        )
+
+
+class TokenSource(Protocol):
+    """The tokens of a repository by their names: a file, or a storage that nodes share."""
+
+    def read(self) -> Mapping[str, KnownPerson]:
+        """Return the tokens as they are now. Raises WorkspaceError if they cannot be read."""
+
+    def edit(self) -> AbstractContextManager[dict[str, KnownPerson]]:
+        """Yield a copy of the tokens; store the copy if the block succeeds."""
+
+
 class TokenFile:
     """The tokens of a repository by their names, read again whenever the file has changed."""
 
@@ -183,7 +210,7 @@ class TokenFile:
     def read(self) -> Mapping[str, KnownPerson]:
         """Return the tokens; empty if there is no file, or if its folder is private to another user.
 
-        Raises UnsafeTokens, DamagedTokens.
+        Raises UnsafeTokens, DamagedTokens, SharedTokensNote.
         """
         if self._path.parent.is_symlink():
             raise UnsafeTokens(
@@ -221,19 +248,42 @@ class TokenFile:
 
         Raises the errors of `read`, AnotherWriter, and CannotWrite.
         """
+        with self.lock():
+            tokens_before = self.read()
+            tokens = dict(tokens_before)
+            yield tokens
+            if tokens != tokens_before:
+                self.replace(encode_tokens(tokens))
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock the file for a change. Raises AnotherWriter, and CannotWrite for an OSError of the block."""
         from workspace.publishing.locks import CannotWrite, docyard_lock
 
         try:
             with docyard_lock(self._common_dir):
-                tokens_before = self.read()
-                tokens = dict(tokens_before)
-                yield tokens
-                if tokens != tokens_before:
-                    self._replace(encode_tokens(tokens))
+                yield
         except OSError as error:
             raise CannotWrite(error) from error
 
-    def _replace(self, data: bytes) -> None:
+    def note_sharing(self) -> None:
+        """Replace the file by the note that nodes share the tokens, and keep its former content next to it.
+
+        The file must be locked. Raises UnsafeTokens, OSError.
+        """
+        try:
+            self.read()
+        except SharedTokensNote:
+            return
+        except DamagedTokens:
+            pass  # it is kept, too
+        with suppress(FileNotFoundError):
+            self._path.replace(self._path.with_name(_FORMER_TOKENS_NAME))
+        self.replace(_SHARED_NOTE)
+
+    def replace(self, data: bytes) -> None:
+        """Replace the file, which must be locked. Raises OSError."""
+        self._path.parent.mkdir(exist_ok=True, mode=0o700)
         new_file = self._path.with_name(self._path.name + ".new")
         with suppress(FileNotFoundError):  # left by a crash
             new_file.unlink()
@@ -249,6 +299,9 @@ class TokenFile:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+_SHARED_NOTE = (json.dumps({"version": _SHARED_VERSION, "tokens": []}, indent=2) + "\n").encode()
 
 
 def encode_tokens(tokens: Mapping[str, KnownPerson]) -> bytes:
@@ -279,7 +332,7 @@ def _encode_record(name: str, owner: KnownPerson) -> dict[str, object]:
 
 
 def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
-    """Return the tokens in the bytes of a file. Raises DamagedTokens."""
+    """Return the tokens in the bytes of a file. Raises DamagedTokens, SharedTokensNote."""
     if len(data) > _MAX_FILE_BYTES:
         raise DamagedTokens(f"it has more than {_MAX_FILE_BYTES:,} bytes")
     try:
@@ -288,6 +341,8 @@ def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
         raise DamagedTokens("it is not JSON") from None
     if not isinstance(content, dict) or not isinstance(content.get("tokens"), list):
         raise DamagedTokens("'tokens' must be a list")
+    if content.get("version") == _SHARED_VERSION:
+        raise SharedTokensNote
     if content.get("version") not in (_FORMAT_VERSION, _RESTRICTED_VERSION):
         raise DamagedTokens(f"'version' must be {_FORMAT_VERSION} or {_RESTRICTED_VERSION}")
     tokens: dict[str, KnownPerson] = {}
@@ -400,14 +455,15 @@ class TokenOwners:
 
 
 class Tokens:
-    """The tokens of a repository, stored in its common Git directory. Thread-safe.
+    """The tokens of a repository: in its common Git directory, or in a source that nodes share. Thread-safe.
 
-    Each method raises UnsafeTokens for a file that others could have read or written, and DamagedTokens for
-    an invalid one. Methods that change the file also raise AnotherWriter and CannotWrite.
+    Each method raises UnsafeTokens for a file that others could have read or written, DamagedTokens for an
+    invalid one, SharedTokensNote, and the errors of the source. Methods that change the tokens also raise
+    AnotherWriter and CannotWrite.
     """
 
-    def __init__(self, common_dir: Path) -> None:
-        self._file = TokenFile(common_dir)
+    def __init__(self, common_dir: Path, source: TokenSource | None = None) -> None:
+        self._source = source or TokenFile(common_dir)
 
     def add(
         self,
@@ -433,7 +489,7 @@ class Tokens:
         Approvals that were sealed with the old secret stay valid. `expires_at` replaces the time of expiry;
         None keeps it. Raises UnknownToken, and InvalidToken for an expired token without a new time.
         """
-        with self._file.edit() as tokens:
+        with self._source.edit() as tokens:
             if name not in tokens:
                 raise _make_unknown_token_error(name, tokens)
             owner = tokens[name]
@@ -464,22 +520,22 @@ class Tokens:
 
     def revoke(self, name: str) -> Person:
         """Remove a token; its approvals no longer count in this repository. Raises UnknownToken."""
-        with self._file.edit() as tokens:
+        with self._source.edit() as tokens:
             if name not in tokens:
                 raise _make_unknown_token_error(name, tokens)
             return tokens.pop(name).person
 
     def list(self) -> tuple[Person, ...]:
         """Return the people with tokens, in order of the tokens' names."""
-        return tuple(owner.person for _, owner in sorted(self._file.read().items()))
+        return tuple(owner.person for _, owner in sorted(self._source.read().items()))
 
     def read_all(self) -> Mapping[str, KnownPerson]:
         """Return all current tokens by name."""
-        return self._file.read()
+        return self._source.read()
 
     def list_owners(self) -> tuple[KnownPerson, ...]:
         """Return the owners of all tokens, in order of the tokens' names."""
-        return tuple(owner for _, owner in sorted(self._file.read().items()))
+        return tuple(owner for _, owner in sorted(self._source.read().items()))
 
     def person(self, secret: str) -> Person:
         """Return the owner of the token with this secret. Raises InvalidToken."""
@@ -490,7 +546,7 @@ class Tokens:
         digest = _hash_secret(secret)
         owner = None
         # All tokens are compared, each in constant time, so that the duration reveals nothing.
-        for known_person in self._file.read().values():
+        for known_person in self._source.read().values():
             if hmac.compare_digest(known_person.key, digest):
                 owner = known_person
         if owner is None:
@@ -501,7 +557,7 @@ class Tokens:
 
     def find_owner(self, token: str) -> KnownPerson | None:
         """Return the owner of a token, with their key; None if no token has this name."""
-        return self._file.read().get(token)
+        return self._source.read().get(token)
 
     def key(self, token_name: str) -> bytes | None:
         """Return the key of a token's seals, or None if the name is unknown."""
@@ -510,7 +566,7 @@ class Tokens:
 
     def _store_token(self, owner: KnownPerson) -> None:
         name = owner.person.token
-        with self._file.edit() as tokens:
+        with self._source.edit() as tokens:
             stored_owner = tokens.get(name)
             if stored_owner is not None and not hmac.compare_digest(stored_owner.key, owner.key):
                 raise TokenExists(

@@ -17,7 +17,9 @@ from docyard import environment
 from docyard.cli.main import main
 from docyard.terminal.credentials import identify_owner
 from docyard.terminal.exits import CommandError
+from tests.databases import postgres  # noqa: F401
 from tests.docyard.conftest import Git
+from tests.postgres_server import PostgresServer
 from workspace.policy.tokens import InvalidToken, Person, Tokens
 from workspace.workspace import Workspace
 
@@ -363,3 +365,30 @@ def test_file_of_a_token_is_replaced_and_stays_private(repo: Path, tmp_path: Pat
     assert f"{notes} contains more than a token" in capsys.readouterr().err
     assert notes.read_text() == "Some notes.\n"
     assert main(rotate) == 2
+
+
+@pytest.mark.process
+def test_tokens_of_nodes_are_shared_and_copied_back(
+    repo: Path,
+    capsys: Capture,
+    postgres: PostgresServer,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    git: Git,
+) -> None:
+    url = postgres.create_database()
+    secret = add_token(repo, capsys, "ann")
+    git("remote", "add", "origin", "https://example.org/docs.git")
+    monkeypatch.setenv(environment.ENGINE_URL, url)
+    new_secret = add_token(repo, capsys, "ben", "--name", "Ben", "--email", "ben@example.org")
+    monkeypatch.delenv(environment.ENGINE_URL)
+    # Without the variable, a revocation would count in this clone alone.
+    assert main(["tokens", "revoke", "ben", "-C", str(repo)]) == 1
+    assert environment.ENGINE_URL in capsys.readouterr().err
+    assert main(["tokens", "unshare", "-C", str(repo)]) == 1
+    assert environment.ENGINE_URL in capsys.readouterr().err
+    monkeypatch.setenv(environment.ENGINE_URL, url)
+    assert main(["tokens", "unshare", "-C", str(repo)]) == 0
+    assert "Copied 2 tokens" in capsys.readouterr().out
+    monkeypatch.delenv(environment.ENGINE_URL)
+    tokens = Tokens(repo / ".git")
+    assert [tokens.person(text).token for text in (secret, new_secret)] == ["ann", "ben"]

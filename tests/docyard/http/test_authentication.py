@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator
+from pathlib import Path
 
 import anyio
 import pytest
@@ -12,11 +13,15 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from docyard.caller import READ_SCOPE, WRITE_SCOPE
-from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle
+from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.login_page import MAX_FORM_BYTES
+from docyard.identity.verifier import Authenticated, TokenRefusal
 from docyard.sessions.memory import MemorySessions
+from index.postgres.options import create_engine_options
+from index.postgres.shared_tokens import PostgresTokenStorage
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
+from workspace.policy.shared_tokens import SharedTokens
 from workspace.policy.tokens import Tokens
 
 HTML_HEADERS = {"Accept": "text/html"}
@@ -499,3 +504,14 @@ def test_token_without_the_scope_for_reading_has_no_feed(token_app: RunningApp) 
     secret = token_app.person_tokens.add("cat", "Cat", "cat@example.org", scopes=frozenset({WRITE_SCOPE}))
     headers = {"Authorization": encode_basic("cat", secret)}
     assert token_app.new_client().get(FEED, headers=headers).status_code == 403
+
+
+def test_tokens_of_people_are_refused_while_nodes_cannot_read_them(tmp_path: Path) -> None:
+    engine = create_engine_options("postgresql://docyard@127.0.0.1:1/docyard")
+    assert engine.database is not None
+    source = SharedTokens(tmp_path, PostgresTokenStorage(engine.database, "docs"))
+    verifier = TokenVerifier("the server's token", Tokens(tmp_path, source))
+    refusal = anyio.run(verifier.verify, "docyard_ana_" + "0" * 48)
+    assert isinstance(refusal, TokenRefusal)
+    assert (refusal.status, refusal.retry_after) == (503, 2)
+    assert isinstance(anyio.run(verifier.verify, "the server's token"), Authenticated)

@@ -245,7 +245,7 @@ TOKEN_ENTRY = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 
         [],
         {},
         {"version": 1, "tokens": {}},
-        {"version": 3, "tokens": []},
+        {"version": 4, "tokens": []},
         {"version": 2, "tokens": [{**TOKEN_ENTRY, "scopes": "docs:read"}]},
         {"version": 2, "tokens": [{**TOKEN_ENTRY, "scopes": ["docs:all"]}]},
         {"version": 2, "tokens": [{**TOKEN_ENTRY, "scopes": [["docs:read"]]}]},

@@ -494,10 +494,9 @@ def _make_seal(
     """Return the seal that proves a person's decision, or None if no token proved the person."""
     if actor.person is None:
         return None
-    from workspace.policy.tokens import Tokens
     from workspace.proposals.approvals import create_seal
 
-    key = Tokens(repository.workspace.git.common_dir).key(actor.person.token)
+    key = repository.workspace.tokens.key(actor.person.token)
     if key is None:
         return None
     return create_seal(

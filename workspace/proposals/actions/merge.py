@@ -8,7 +8,6 @@ from workspace.errors import WorkspaceError
 from workspace.git.messages import PROPOSAL_TRAILER, format_commit_message
 from workspace.git.store import require_writable
 from workspace.merge.commits import MergeConflict, commit_merge
-from workspace.policy.tokens import Tokens
 from workspace.proposals.actions.discuss import ProposalMoved
 from workspace.proposals.actions.merge_gate import NEEDS_APPROVAL, evaluate_merge, find_blocker_for_actor
 from workspace.proposals.actions.repository import (
@@ -105,7 +104,7 @@ def _try_merge(
         _check_not_merged(repository, proposal)
         raise NothingProposed(proposal, "merge")
 
-    tokens = Tokens(workspace.git.common_dir)
+    tokens = workspace.tokens
     checked_tokens: Mapping[str, KnownPerson] | None = None
 
     def check_policy(merge: Merge) -> None:

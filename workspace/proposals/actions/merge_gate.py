@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.policy.protection import find_governing_rules, find_touched_paths, format_paths
-from workspace.policy.tokens import REVIEW_SCOPE, Tokens
+from workspace.policy.tokens import REVIEW_SCOPE
 from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
 from workspace.proposals.approvals import (
     EffectiveReviews,
@@ -358,7 +358,7 @@ def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Me
         repository.list_events(proposal.id),
         governing_rules,
         checks,
-        Tokens(repository.workspace.git.common_dir),
+        repository.workspace.tokens,
         find_commit_authors(
             repository.workspace.git, repository.graph, merge.theirs.commit, merge.ours.commit
         )

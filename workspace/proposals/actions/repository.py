@@ -12,7 +12,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.messages import DECIDED_BY_TRAILER
 from workspace.git.store import require_writable
-from workspace.policy.tokens import TokenOwners, Tokens
+from workspace.policy.tokens import TokenOwners
 from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, parse_branch_id
 from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
 from workspace.proposals.events import Author, IdentitySource
@@ -69,7 +69,7 @@ class ProposalRepository:
 
     def _create_keyring(self) -> TokenOwners:
         """Return the owners of tokens for one call; their file is read only if an approval is checked."""
-        return TokenOwners(Tokens(self.workspace.git.common_dir).read_all)
+        return TokenOwners(self.workspace.tokens.read_all)
 
     def _check_approved_state(
         self, proposal: Proposal, discussion: Discussion, tokens: Keyring, tips: TargetTips

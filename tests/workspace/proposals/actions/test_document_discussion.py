@@ -52,7 +52,7 @@ def test_comment_is_listed_with_its_target_and_is_no_proposal(setup: ProposalSet
     with pytest.raises(ProposalNotFound) as caught:
         setup.proposal_actions.find("k7m2q9xa")
     assert caught.value.details["candidates"] == []
-    assert [*check_proposals(setup.workspace.git)] == []
+    assert [*check_proposals(setup.workspace)] == []
     [message] = setup.log("-1", "--format=%B", "docyard/discussion")[:1]
     assert message == "Comment on documents of main"
     assert setup.repo.status() == ""
