@@ -64,7 +64,9 @@ def test_form_returns_to_the_changes_since_review(reviewed: tuple[ProposalPages,
 
 
 @loop_over("verdict", [*ReviewDecision])
-def test_page_states_that_the_proposal_is_unchanged_since_review(tmp_path: Path, verdict: ReviewDecision) -> None:
+def test_page_states_that_the_proposal_is_unchanged_since_review(
+    tmp_path: Path, verdict: ReviewDecision
+) -> None:
     pages = create_pages(tmp_path / verdict)
     proposal = pages.setup.submit_proposal("Proposed text.")
     pages.setup.proposal_actions.review(proposal.id, pages.setup.person(), verdict, "Read.")
