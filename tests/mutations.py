@@ -148,8 +148,8 @@ MUTATIONS = (
     Mutation(
         "a server of PostgreSQL that does not answer delays one connection only",
         "index/postgres/servers.py",
-        "        server.is_silent = True\n",
-        "        server.is_silent = False\n",
+        "        _silent_servers.add(server.key)\n",
+        "        pass\n",
         ("tests/index/postgres/test_servers.py",),
     ),
     Mutation(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from index.port import EngineUnavailable
-from index.postgres.servers import RequestWatch, Servers
+from index.postgres.servers import RequestWatch, Servers, is_known_silent
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -88,6 +88,12 @@ class Database:
                 # They belong to the parent process, which still uses them.
                 self._process_id, self._idle_connections = os.getpid(), []
                 self._servers = Servers(self._url)
+            idle_connections, self._idle_connections = self._idle_connections, []
+            for connection in idle_connections:
+                if connection.broken or is_known_silent(connection):
+                    connection.close()
+                else:
+                    self._idle_connections.append(connection)
             return self._idle_connections.pop() if self._idle_connections else None
 
     def _give_back(self, connection: Connection) -> None:

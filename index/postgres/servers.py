@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ SILENCE_S = 5.0
 """Seconds of a request after which its server is asked for another connection."""
 
 _PROBE_COUNT = 2
+_DEFAULT_PORT = 5432
 
 _CONNECT_OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_TIMEOUT_S,
@@ -35,13 +36,22 @@ _CONNECT_OPTIONS: dict[str, Any] = {
 }
 
 
+# By host and port, for all URLs of this process: that for reads may name the same servers.
+_silent_servers: set[tuple[str, int]] = set()
+
+
 @dataclass(slots=True)
 class _Server:
-    """A server of a URL. `is_silent` is True if the last connection to it has timed out."""
+    """A server of a URL, with the parameters of the driver."""
 
     parameters: dict[str, Any]
-    is_silent: bool = False
-    is_probed: bool = field(default=False, compare=False)
+    is_probed: bool = False
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its host and port."""
+        host = self.parameters.get("host") or self.parameters.get("hostaddr") or ""
+        return str(host), int(self.parameters.get("port") or _DEFAULT_PORT)
 
 
 class Servers:
@@ -67,7 +77,7 @@ class Servers:
         failure = psycopg.OperationalError("no server answers")
         for target in self._targets:
             for server in self._servers:
-                if server.is_silent:
+                if server.key in _silent_servers:
                     self._probe_in_background(server)
                     continue
                 try:
@@ -106,12 +116,12 @@ def _connect(server: _Server, target: str) -> Connection:
             **server.parameters, target_session_attrs=target, autocommit=True, prepare_threshold=None
         )
     except psycopg.errors.ConnectionTimeout:
-        server.is_silent = True
+        _silent_servers.add(server.key)
         raise
     except psycopg.OperationalError:
-        server.is_silent = False
+        _silent_servers.discard(server.key)
         raise
-    server.is_silent = False
+    _silent_servers.discard(server.key)
     return connection
 
 
@@ -163,9 +173,19 @@ class RequestWatch:
             if not is_silent:
                 self._start_timer()
                 return
+            _silent_servers.add(_find_key(self._connection))
             # The thread that waits for the answer reads the end of the connection.
             with socket.socket(fileno=os.dup(self._connection.fileno())) as end:
                 end.shutdown(socket.SHUT_RDWR)
+
+
+def is_known_silent(connection: Connection) -> bool:
+    """Return True if the server of a connection has not answered lately."""
+    return bool(_silent_servers) and _find_key(connection) in _silent_servers
+
+
+def _find_key(connection: Connection) -> tuple[str, int]:
+    return connection.info.host, connection.info.port
 
 
 def _is_silent(connection: Connection) -> bool:

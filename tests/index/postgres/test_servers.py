@@ -36,6 +36,7 @@ def own_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(autouse=True)
 def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "_silent_servers", set())
     monkeypatch.setitem(servers._CONNECT_OPTIONS, "connect_timeout", 2)  # the least that the driver accepts
 
 
@@ -94,7 +95,8 @@ def test_request_to_a_server_that_stops_answering_ends(
     own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(servers, "SILENCE_S", 0.2)
-    database = Database(own_server.build_url("postgres"))
+    database, other_database = (Database(own_server.build_url("postgres")) for _ in range(2))
+    read_one(other_database)
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(database.run, [lambda connection: connection.execute("SELECT pg_sleep(0.5)")] * 3))
     own_server.send_signal(signal.SIGSTOP)
@@ -104,9 +106,11 @@ def test_request_to_a_server_that_stops_answering_ends(
     try:
         with pytest.raises(EngineUnavailable):
             database.run(lambda connection: connection.execute("SELECT 1"))
+        with pytest.raises(EngineUnavailable):
+            other_database.run(lambda connection: connection.execute("SELECT 1"))
     finally:
         thaw.cancel()
-    assert time.monotonic() - start < 9  # one of the three idle connections was waited for
+    assert time.monotonic() - start < 9  # one of the four idle connections was waited for
 
 
 def test_long_request_to_a_server_that_answers_is_finished(
