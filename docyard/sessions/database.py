@@ -66,6 +66,7 @@ class DatabaseSessions:
         self._max_sessions = max_sessions
         self._max_own_sessions = max_own_sessions
         self._signing_keys = signing_keys
+        self._load_key()
         self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
 
     async def start(self, owner: Authenticated) -> str:
@@ -102,10 +103,14 @@ class DatabaseSessions:
 
     def compute_csrf_token(self, name: bytes) -> str:
         """Return the CSRF token for a session's digest or a caller's name."""
-        key = self._signing_keys.get_session_key(self._database.description)
-        return hmac.digest(key, name, "sha256").hex()
+        return hmac.digest(self._key, name, "sha256").hex()
+
+    def _load_key(self) -> None:
+        """Load the key, which may read a database: call this in a thread, or before the event loop starts."""
+        self._key = self._signing_keys.get_session_key(self._database.description)
 
     def _add(self, digest: bytes, owner: Authenticated) -> None:
+        self._load_key()  # it is another one if nodes share it, and the database was down before
         now_ms = self._read_clock_ms()
         principal = owner.principal
         columns = SESSIONS.c
@@ -151,6 +156,7 @@ class DatabaseSessions:
             )
 
     def _read(self, digest: bytes) -> Session | None:
+        self._load_key()
         has_digest = SESSIONS.c.digest == digest.hex()
         with self._database.connect() as connection:
             row = connection.execute(select(SESSIONS).where(has_digest)).first()

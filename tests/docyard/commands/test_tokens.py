@@ -16,7 +16,7 @@ import pytest
 from docyard import environment
 from docyard.cli.main import main
 from docyard.terminal.credentials import identify_owner
-from docyard.terminal.exits import CommandError
+from docyard.terminal.exits import CommandError, Exit
 from tests.databases import postgres  # noqa: F401
 from tests.docyard.conftest import Git
 from tests.postgres_server import PostgresServer
@@ -382,9 +382,9 @@ def test_tokens_of_nodes_are_shared_and_copied_back(
     new_secret = add_token(repo, capsys, "ben", "--name", "Ben", "--email", "ben@example.org")
     monkeypatch.delenv(environment.ENGINE_URL)
     # Without the variable, a revocation would count in this clone alone.
-    assert main(["tokens", "revoke", "ben", "-C", str(repo)]) == 1
+    assert main(["tokens", "revoke", "ben", "-C", str(repo)]) == Exit.CANNOT_RUN
     assert environment.ENGINE_URL in capsys.readouterr().err
-    assert main(["tokens", "unshare", "-C", str(repo)]) == 1
+    assert main(["tokens", "unshare", "-C", str(repo)]) == Exit.CANNOT_RUN
     assert environment.ENGINE_URL in capsys.readouterr().err
     monkeypatch.setenv(environment.ENGINE_URL, url)
     assert main(["tokens", "unshare", "-C", str(repo)]) == 0

@@ -18,7 +18,10 @@ from docyard.identity.verifier import Authenticated
 from docyard.sessions.database import CACHE_S, DatabaseSessions
 from docyard.sessions.memory import MemorySessions
 from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions
+from index.postgres.options import create_engine_options
+from index.storage.keys import _load_user_key
 from tests.databases import *  # noqa: F403
+from tests.postgres_server import PostgresServer
 from workspace.policy.tokens import Person
 
 pytestmark = pytest.mark.anyio
@@ -163,6 +166,32 @@ async def test_workers_with_one_database_share_sessions_and_csrf_tokens(
     clock.now += CACHE_S
     assert await second_worker.find(value) is None
     assert CACHE_S <= 5
+
+
+@pytest.mark.process
+@pytest.mark.guarantee
+async def test_session_and_form_of_one_node_are_valid_on_another(
+    postgres: PostgresServer,
+    tmp_path: Path,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = postgres.create_database()
+    database = open_database(url, tmp_path)
+    upgrade_schema(database)
+    nodes: list[DatabaseSessions] = []
+    for name in ("first", "second"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
+        _load_user_key.cache_clear()
+        keys = create_engine_options(url).signing_keys
+        nodes.append(DatabaseSessions(database, clock, signing_keys=keys))
+    first, second = nodes
+    session = await find(second, await first.start(OWNER))
+    assert session.csrf
+    assert first.compute_csrf_token(b"sign-in") == second.compute_csrf_token(b"sign-in")
+    assert first.compute_csrf_token(b"x") != DatabaseSessions(database, clock).compute_csrf_token(b"x")
+    _load_user_key.cache_clear()
+    database.close()
 
 
 async def test_value_of_a_cookie_and_seal_keys_are_not_stored(database: Database) -> None:
