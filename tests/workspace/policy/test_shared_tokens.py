@@ -121,7 +121,7 @@ def test_first_node_stores_its_file_and_others_keep_theirs_aside(
     assert first.person(secrets[1]).token == "ben"
 
 
-def test_tokens_of_a_lost_storage_are_not_taken_from_a_file(
+def test_tokens_of_a_lost_storage_are_not_read_from_a_file(
     repos: tuple[Repo, Repo], storage: MemoryStorage
 ) -> None:
     open_file(repos[0]).add("ana", "Ana", "ana@example.org")
