@@ -184,7 +184,8 @@ class SharedTokensNote(WorkspaceError):
     def __init__(self) -> None:
         super().__init__(
             "the tokens of this repository are in the database that its nodes share",
-            fix="Set DOCYARD_SERVER__ENGINE__URL to the `url` of [engine], as the server has it.",
+            fix="Set DOCYARD_SERVER__ENGINE__URL to the `url` of [engine], as the server has it. Then "
+            "`docyard tokens unshare` copies them to this repository, if it is to leave the database.",
             file=TOKENS_PATH,
         )
 
