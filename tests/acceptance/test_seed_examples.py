@@ -156,6 +156,7 @@ def test_schemas_match_contract(scenario_result: ScenarioResult) -> None:
         "ref": search_schema["properties"]["ref"],
         "offset": {"type": "integer"},
         "max_tokens": {"type": "integer"},
+        "min_commit": {"type": "string"},
     }
     if scenario_result.name == "seed_000":
         assert search_schema["properties"]["type"]["enum"] == ["api_spec", "runbook"]

@@ -63,5 +63,9 @@ FIELDS_BY_VERSION: dict[int, dict[str, str]] = {
         "view_drift": "commits cursor limit max_tokens path ref",
         "view_trace": "cursor id limit max_tokens missing ref",
     },
+    6: {
+        "search_docs": "cursor limit max_tokens min_commit path query ref search_type since tags type",
+        "get_doc": "chunk_id context max_tokens min_commit offset ref",
+    },
 }
 """The fields of each tool that a version changed, with spaces between them."""

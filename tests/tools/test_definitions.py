@@ -134,4 +134,4 @@ def test_invisible_characters_never_enter_schemas(repo: Repo) -> None:
         "enum": ["ok"],
     }
     properties = list(search_definition["inputSchema"]["properties"])
-    assert properties[6:] == ["type", "tags", "max_tokens", "scope"]
+    assert properties[7:] == ["type", "tags", "max_tokens", "scope"]

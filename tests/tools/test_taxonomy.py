@@ -178,6 +178,7 @@ def test_invalid_settings_leave_default_search_fields(
         "ref",
         "path",
         "since",
+        "min_commit",
         "type",
         "tags",
         "max_tokens",

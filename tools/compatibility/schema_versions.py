@@ -7,7 +7,7 @@ from collections.abc import Mapping
 META_KEY = "docyard/schema"
 """The key in `_meta` of the list of tools. In each definition it would take 30 bytes of their size limit."""
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """The version of all definitions. It increases with each change of the tools' fields."""
 
 RENAMED_ARGUMENTS: Mapping[str, Mapping[str, str]] = {}

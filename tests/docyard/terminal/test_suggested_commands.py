@@ -51,8 +51,8 @@ def invoke(*arguments: str) -> Iterator[None]:
         (["sync", "--branch", "b"], "docyard tokens list", "docyard tokens list"),
         (
             ["proposals", "submit", "k", "--token-file", "f"],
-            "docyard proposals show k, or docyard proposals merge k",
-            "docyard proposals show k, or docyard proposals merge --token-file f k",
+            "docyard tasks list, or docyard proposals merge k",
+            "docyard tasks list, or docyard proposals merge --token-file f k",
         ),
     ],
 )

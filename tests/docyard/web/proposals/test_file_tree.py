@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -55,5 +56,6 @@ def test_documents_of_other_pages_are_linked(open_pages: ProposalPages) -> None:
     assert "path=many%2Ffolder" in other_urls[0]
     assert len(other_urls) > 100
     assert len(html[html.index('<nav class="tree') : html.index("</details>\n</nav>")]) < 60_000
-    html = open_pages.get_proposal_page(proposal, other_urls[0].partition(f"{proposal.id}/")[2])
+    part = unescape(other_urls[0]).partition(f"{proposal.id}/")[2]
+    html = open_pages.get_proposal_page(proposal, part)
     assert html.count('aria-current="true">ä &amp; ') == 1

@@ -65,7 +65,7 @@ def test_resolution_does_not_drop_later_target_text(setup: ProposalSetup, choice
     assert setup.log("-1", "--format=%P", proposal.content.branch) == [
         f"{conflict_error.tip} {conflict_error.theirs}"
     ]
-    if choice is ResolutionChoice.THEIRS:  # the section has the earlier text of the target
+    if choice in (ResolutionChoice.THEIRS, ResolutionChoice.UNION):  # it has the target's earlier text
         setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
         assert "Never seen." in setup.show("guide.md", proposal.content.branch)
     else:
