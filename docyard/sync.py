@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
+from workspace.git.store import GitStore
 
 if TYPE_CHECKING:
     from docyard.forges.forge_checker import ForgeChecker
@@ -28,6 +29,7 @@ log = logging.getLogger("docyard")
 
 _COLLECTION_TIME_S = 0.05  # commits within this time are pushed together
 _FIRST_EXCHANGE_DELAY_S = 1.0  # the delay of the first exchange of a schedule
+_NODE_INTERVAL_S = 10.0  # the longest time between two fetches if other nodes write the repository too
 _REQUEST_INTERVAL_S = 1.0  # the shortest time between two requested exchanges
 _SETTINGS_INTERVAL_S = 10.0  # the longest time between two reads of the settings
 _RETRY_DELAY_S, _MAX_RETRY_DELAY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
@@ -112,21 +114,37 @@ class Synchronizer:
     def _exchange_if_due(self, *, is_last: bool) -> None:
         """Run an exchange if the schedule or a commit requires it."""
         settings, now = self._workspace.snapshot().config.remote, time.monotonic()
-        if settings.every is None:
+        interval_s = self._find_interval(settings)
+        if interval_s is None:
             self._next_exchange_at = None
-        elif self._next_exchange_at is None or self._next_exchange_at - now > settings.every:
+        elif self._next_exchange_at is None or self._next_exchange_at - now > interval_s:
             # The schedule is new, or its interval became shorter.
-            self._next_exchange_at = now + min(_FIRST_EXCHANGE_DELAY_S, settings.every)
+            self._next_exchange_at = now + min(_FIRST_EXCHANGE_DELAY_S, interval_s)
         if self._is_fetch_requested and self._next_exchange_at is not None:
             earliest = max(now, self._last_exchange_at + _REQUEST_INTERVAL_S)
             self._next_exchange_at = min(self._next_exchange_at, earliest)
         is_due = self._next_exchange_at is not None and now >= self._next_exchange_at and not is_last
         if is_due:
             self._exchange(settings, fetch=True)
-        elif settings.push == "commit" and self._is_push_due(
+        elif self._pushes_after_commits(settings) and self._is_push_due(
             unpushed_tips := self._list_unpushed(), now, is_last=is_last
         ):
             self._exchange(settings, fetch=False, unpushed_tips=unpushed_tips)
+
+    @property
+    def _is_node(self) -> bool:
+        """True if other nodes write the repository too: each write has then pushed its commit."""
+        git = self._workspace.git
+        return isinstance(git, GitStore) and git.upstream is not None
+
+    def _find_interval(self, settings: RemoteSettings) -> float | None:
+        """Return the seconds between two exchanges of the schedule; None without a schedule."""
+        if self._is_node:
+            return min(settings.every or _NODE_INTERVAL_S, _NODE_INTERVAL_S)
+        return settings.every
+
+    def _pushes_after_commits(self, settings: RemoteSettings) -> bool:
+        return settings.push == "commit" and not self._is_node
 
     def _is_push_due(self, unpushed_tips: UnpushedTips, now: float, *, is_last: bool) -> bool:
         """Return True if a commit is to be pushed for the first time, or is due for a retry."""
@@ -170,8 +188,9 @@ class Synchronizer:
             self._record_result(result, check_result.error if check_result is not None else None)
         except (WorkspaceError, OSError) as error:
             self._record_failure(error)
-        if settings.every is not None and fetch:
-            self._next_exchange_at = time.monotonic() + settings.every
+        interval_s = self._find_interval(settings)
+        if interval_s is not None and fetch:
+            self._next_exchange_at = time.monotonic() + interval_s
 
     def _sync(self, *, fetch: bool) -> SyncResult:
         # Imported here because most servers never exchange with a remote.

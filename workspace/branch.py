@@ -9,7 +9,7 @@ from workspace.config.toml import CONFIG_PATH
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.objects import Head
 from workspace.git.repository import DamagedRepository, check_repository_exists
-from workspace.git.store import GitStore
+from workspace.git.store import GitStore, hold_upstream
 from workspace.lru_cache import LRUCache
 from workspace.nearest import find_nearest
 from workspace.publishing.locks import WriterLock
@@ -94,7 +94,8 @@ class Branch:
         self.git = git
         self.durable = durable
         self._branch_name = branch
-        self.writer_lock = WriterLock()  # `Workspace.write` acquires the lock itself
+        # `Workspace.write` acquires the lock itself.
+        self.writer_lock = WriterLock(lambda: hold_upstream(self.git))
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()

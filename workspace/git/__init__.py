@@ -19,5 +19,6 @@ store.py            a repository opened for writing objects
 tips.py             the tips of branches: local ones, and those of remotes as last fetched
 tree_comparison.py  a comparison of trees as bytes
 trees.py            comparison and rewriting of trees by the ids of their entries
+upstream.py         the repository that several nodes write, as a publication uses it
 worktrees.py        the work trees of a repository and their branches
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pygit2
@@ -27,6 +27,7 @@ from workspace.git.loose import (
 from workspace.git.objects import Signature, TreeEntry
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository, open_repository, translate_write_errors
+from workspace.git.upstream import Upstream
 from workspace.git.worktrees import Worktree
 
 
@@ -46,10 +47,20 @@ def require_writable(git: GitReader) -> GitStore:
     return git
 
 
+def hold_upstream(git: GitReader) -> AbstractContextManager[None]:
+    """Return a block in which this thread may write to the repository that nodes share, if there is one.
+
+    Raises the errors of `Upstream.hold`.
+    """
+    upstream = git.upstream if isinstance(git, GitStore) else None
+    return nullcontext() if upstream is None else upstream.hold()
+
+
 class GitStore(GitReader):
     """A repository opened for writing objects. It also has the functions for a checkout of its work tree.
 
-    It never moves a ref; only `workspace.publishing` does.
+    It never moves a ref; only `workspace.publishing` does. `upstream` is the repository that other nodes
+    write too; it is None if this one is written alone.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,6 +69,7 @@ class GitStore(GitReader):
         self._line_ending_settings = self._read_line_ending_settings()
         self._index: IndexFile | None = None
         self._recording = threading.local()
+        self.upstream: Upstream | None = None
 
     @contextmanager
     def record_objects(self, *, durable: bool) -> Iterator[dict[str, bytes]]:

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar
@@ -205,14 +205,23 @@ _WAIT_FOR_THREADS_S = 30.0
 
 
 class WriterLock:
-    """The writer lock of a repository in this process. The `with` statement raises Busy after 30 seconds."""
+    """The writer lock of a repository in this process. The `with` statement raises Busy after 30 seconds.
 
-    def __init__(self) -> None:
+    `hold` returns a block that begins before the lock is acquired, and ends after its release.
+    """
+
+    def __init__(self, hold: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._lock = threading.Lock()
+        self._hold = hold
+        self._stack = ExitStack()
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=_WAIT_FOR_THREADS_S):
-            raise Busy("timed out waiting for another write in this process")
+        with ExitStack() as stack:
+            stack.enter_context(self._hold())
+            if not self._lock.acquire(timeout=_WAIT_FOR_THREADS_S):
+                raise Busy("timed out waiting for another write in this process")
+            stack.callback(self._lock.release)
+            self._stack = stack.pop_all()
 
     def __exit__(
         self,
@@ -220,4 +229,5 @@ class WriterLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._lock.release()
+        # Another thread replaces the stack as soon as the lock is released.
+        self._stack.pop_all().close()

@@ -6,7 +6,8 @@ The order of the steps ensures that no write is lost and that the checkout is ne
 2. Write the objects, the finished files and the journal.
 3. Acquire the locks of Git's index, HEAD and the branch, as links to a file in the journal's folder.
 4. Compare the work tree with the base, and replace the files and Git's index.
-5. Rename the ref, which is the commit point.
+5. Rename the ref, which is the commit point. If nodes share a repository, the move of its ref is the commit
+   point instead, right before step 4 changes a file; the steps after it then bring this clone up to date.
 6. Write the reflogs, and remove the backups.
 
 The objects are checked right before and right after the commit point, because Git's housekeeping may remove
@@ -27,7 +28,7 @@ from typing import Self, TypeVar
 from workspace.errors import WorkspaceError
 from workspace.git.housekeeping import release_packs
 from workspace.git.repository import DamagedRepository
-from workspace.git.store import GitStore, sync_written_objects
+from workspace.git.store import GitStore, hold_upstream, sync_written_objects
 from workspace.git.trees import WholeEntry
 from workspace.paths import InvalidPath, check_path
 from workspace.publishing import refs
@@ -51,13 +52,22 @@ from workspace.publishing.recovery import (
     recover_locked,
     roll_back,
 )
-from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_ref_path, check_tip
+from workspace.publishing.refs import (
+    BranchMoved,
+    BranchRef,
+    InvalidBranch,
+    UpstreamMoved,
+    check_ref_path,
+    check_tip,
+)
 from workspace.publishing.staging_folder import StagingFolder
 
 T = TypeVar("T")
 
 _MAX_ATTEMPTS = 5
 _MAX_REBUILDS = 4
+_MAX_UPDATES = 8
+_LATE_CLONE = "the clone of this node does not have the commit until its next exchange with the remote"
 _SWITCH_DELAY_S = 0.01  # by then, a `git switch` in progress has usually written HEAD
 
 
@@ -65,7 +75,8 @@ class Publication:
     """A write transaction, as a context manager: no other Docyard writes to the repository meanwhile.
 
     An unfinished publication is recovered on entry; `recovery_result` is the result. With `durable`, a commit
-    survives a loss of power once `publish` has returned it.
+    survives a loss of power once `publish` has returned it. With `is_local`, the repository that nodes share
+    is not changed, because it has the commit already.
 
     The constructor raises InvalidBranch for a name that Git does not accept.
 
@@ -75,13 +86,14 @@ class Publication:
         recover first. DamagedRepository: an object or ref is broken.
     """
 
-    def __init__(self, store: GitStore, branch: str, *, durable: bool) -> None:
+    def __init__(self, store: GitStore, branch: str, *, durable: bool, is_local: bool = False) -> None:
         if not store.is_branch_name(branch):
             raise InvalidBranch(branch)
         self.recovery_result = RecoveryResult()
         self._store = store
         self._branch = branch
         self._durable = durable
+        self._upstream = None if is_local else store.upstream
         self._stack = ExitStack()
         self._staging_folder: StagingFolder | None = None
         self._ref: BranchRef | None = None
@@ -137,10 +149,11 @@ class Publication:
         batch. If the rollback itself failed, the next writer repeats it.
 
         Raises:
-            BranchMoved: the branch is not at `batch.base`. RefConflict: another ref prevents a branch of this
-            name. InvalidPath, PathBlocked: a path cannot be written. WorktreeConflict, WorktreeBusy:
-            uncommitted changes or a Git operation of a user prevent the commit. Locked: another program did
-            not release a lock of Git in time. CannotWrite: the system refused a write.
+            BranchMoved: the branch is not at `batch.base`. UpstreamMoved: the branch of the repository that
+            nodes share is not at `batch.base`. RefConflict: another ref prevents a branch of this name.
+            InvalidPath, PathBlocked: a path cannot be written. WorktreeConflict, WorktreeBusy: uncommitted
+            changes or a Git operation of a user prevent the commit. Locked: another program did not release a
+            lock of Git in time. CannotWrite: the system refused a write. Errors of `Upstream.push`.
         """
         for path, change in batch.changes.items():
             # A tree written by another program may contain names that some systems cannot store.
@@ -192,6 +205,8 @@ class Publication:
             ref = self._ensure_branch_ref()
             if ref.is_packed():
                 return False
+            if self._upstream is not None and not self._upstream.push(self._branch, commit, None):
+                return False
             refs.remove_reflog(store, self._branch)
             return ref.remove() and store.tip(self._branch) is None
 
@@ -233,18 +248,45 @@ class Publication:
             if not _has_moved_checkout(store, self._branch, checkout) and (
                 checkout is None or checkout.recheck()
             ):
-                try:
-                    self._swap(batch, journal, checkout, ref_name, objects)
-                except DamagedRepository:
-                    # An object was pruned before it was read, and everything was rolled back.
-                    if not objects.write_missing() or round_number == _MAX_ATTEMPTS - 1:
-                        raise
+                if not self._push(batch, objects):
+                    raise UpstreamMoved(batch.base)
+                may_repeat = round_number < _MAX_ATTEMPTS - 1
+                swap = partial(self._try_swap, batch, journal, checkout, ref_name, objects, may_repeat)
+                if not (swap() if self._upstream is None else run_with_caveat(swap, True, _LATE_CLONE)):
                     continue
                 if checkout is None and has_worktrees(store):
                     caveat = "a work tree that was switched to the branch meanwhile is not up to date"
                     run_with_caveat(partial(self._update_late_checkout, journal, changes), None, caveat)
                 return objects.commit
         raise WorktreeBusy("another program rewrites Git's index repeatedly", fix="Try again in a moment.")
+
+    def _push(self, batch: Batch, objects: BatchObjects) -> bool:
+        """Move the branch of the repository that nodes share, if there is one; return False if it moved."""
+        if self._upstream is None:
+            return True
+        if not self._upstream.push(self._branch, batch.base, objects.commit):
+            return False
+        note_commit(objects.commit)
+        return True
+
+    def _try_swap(
+        self,
+        batch: Batch,
+        journal: Journal,
+        checkout: Checkout | None,
+        ref_name: str,
+        objects: BatchObjects,
+        may_repeat: bool,
+    ) -> bool:
+        """Move the branch; return False if this must be repeated, because objects were missing."""
+        try:
+            self._swap(batch, journal, checkout, ref_name, objects)
+        except DamagedRepository:
+            # An object was pruned before it was read, and everything was rolled back.
+            if not objects.write_missing() or not may_repeat:
+                raise
+            return False
+        return True
 
     def _swap(
         self, batch: Batch, journal: Journal, checkout: Checkout | None, ref_name: str, objects: BatchObjects
@@ -340,9 +382,9 @@ class Publication:
         return self._ref
 
 
-def publish(store: GitStore, batch: Batch, *, durable: bool) -> str:
+def publish(store: GitStore, batch: Batch, *, durable: bool, is_local: bool = False) -> str:
     """Commit a batch and return the commit's id, or its base if there is nothing to commit."""
-    with Publication(store, batch.branch, durable=durable) as publication:
+    with Publication(store, batch.branch, durable=durable, is_local=is_local) as publication:
         return publication.publish(batch)
 
 
@@ -356,20 +398,32 @@ def publish_with_retry(
     work before the call, on the tip at that time. If `build` returns no batch, nothing is published, and its
     result is returned.
 
-    Raises Busy, and the errors of `build`, of `Publication` and of its `publish`.
+    If nodes share a repository and another node was first, the branch is updated outside of the locks, and
+    `build` is called again.
+
+    Raises Busy, and the errors of `build`, of `Publication` and of its `publish`, and of `Upstream.hold`.
     """
-    with Publication(store, branch, durable=durable) as publication:
-        for _ in range(_MAX_REBUILDS):
-            result = build(store.tip(branch))
-            if not isinstance(result, Batch):
-                return result
-            try:
-                return publication.publish(result)
-            except BranchMoved:
-                publication.acquire_git_locks()
-    raise Busy(
-        f"other programs moved the branch {_MAX_REBUILDS} times during this write; nothing was changed"
-    )
+    for _ in range(1 if store.upstream is None else _MAX_UPDATES):
+        with (
+            suppress(UpstreamMoved),
+            hold_upstream(store),
+            Publication(store, branch, durable=durable) as publication,
+        ):
+            for _ in range(_MAX_REBUILDS):
+                result = build(store.tip(branch))
+                if not isinstance(result, Batch):
+                    return result
+                try:
+                    return publication.publish(result)
+                except UpstreamMoved:
+                    raise
+                except BranchMoved:
+                    publication.acquire_git_locks()
+            raise Busy(
+                f"other programs moved the branch {_MAX_REBUILDS} times during this write; "
+                "nothing was changed"
+            )
+    raise Busy(f"other nodes moved the branch {_MAX_UPDATES} times during this write; nothing was changed")
 
 
 def _protect_objects(objects: BatchObjects) -> bool:

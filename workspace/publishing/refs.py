@@ -40,6 +40,10 @@ class BranchMoved(WorkspaceError):
         self.tip = tip
 
 
+class UpstreamMoved(BranchMoved):
+    """An error: another node has moved the branch of the shared repository, or may write now."""
+
+
 class InvalidBranch(WorkspaceError):
     """An error: a branch name that Git does not accept (git-check-ref-format)."""
 

@@ -6,4 +6,5 @@ exchange.py   the exchanges of one synchronization, and the local refs that reco
 push.py       the push of one proposal: its branch, and the discussion
 status.py     the tracking status of the served branch
 sync.py       one synchronization of all branches, under a lock
+upstream.py   the remote as the repository that several nodes write
 """

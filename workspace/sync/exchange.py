@@ -185,7 +185,8 @@ def fast_forward(
 ) -> None:
     """Move a branch and its checkout to a later commit, by a publication.
 
-    `identity` is the name and email address for the reflogs. Raises the errors of `Publication`, among them
+    The remote has the commit, and is not changed. `identity` is the name and email address for the reflogs.
+    Raises the errors of `Publication`, among them
     WorktreeConflict for a file with uncommitted changes, and BranchMoved if another writer moved the branch.
     """
     tree = store.commit(base).tree if base is not None else None
@@ -195,7 +196,7 @@ def fast_forward(
     check_attributes(store, branch, changes, "merge --ff-only @{upstream}")
     author = Signature(*identity, int(time.time()))
     batch = Batch(branch, base, changes, "docyard sync: fast-forward", author, existing_commit=commit)
-    publish(store, batch, durable=durable)
+    publish(store, batch, durable=durable, is_local=True)
 
 
 class ShallowClone(WorkspaceError):
@@ -208,6 +209,25 @@ class ShallowClone(WorkspaceError):
             "this clone is shallow, and a fetch from a folder would damage it",
             fix="Run git fetch --unshallow, then try again.",
         )
+
+
+def build_peer(workspace: Branch, remotes: GitRemotes, name: str, url: str, access: Access) -> Peer:
+    """Return the peer of an exchange with the remote of a name at a URL.
+
+    Raises UnsupportedRemote, UnsafeCredentials.
+    """
+    address, git = remotes.resolve_url(url), workspace.git
+    settings = workspace.snapshot().config.remote
+    return Peer(
+        name=name,
+        address=address,
+        login=access.find_login(address, [git.common_dir, *([git.worktree] if git.worktree else [])]),
+        has_agent=access.has_agent,
+        ssh_keys=access.ssh_keys,
+        answer_seconds=settings.answer_seconds,
+        seconds=settings.seconds,
+        fetch_bytes=settings.fetch_bytes,
+    )
 
 
 @dataclass
@@ -231,19 +251,7 @@ class RemoteSession:
 
         Raises UnsupportedRemote, UnsafeCredentials.
         """
-        address = self.remotes.resolve_url(url)
-        repository_paths = [self.store.common_dir, *([self.store.worktree] if self.store.worktree else [])]
-        settings = self.workspace.snapshot().config.remote
-        return Peer(
-            name=self.remote.name,
-            address=address,
-            login=self.access.find_login(address, repository_paths),
-            has_agent=self.access.has_agent,
-            ssh_keys=self.access.ssh_keys,
-            answer_seconds=settings.answer_seconds,
-            seconds=settings.seconds,
-            fetch_bytes=settings.fetch_bytes,
-        )
+        return build_peer(self.workspace, self.remotes, self.remote.name, url, self.access)
 
     def list_seen_commits(self) -> Mapping[str, str]:
         """Return the last seen commit of each branch; for a branch without one, its lost commit."""

@@ -380,7 +380,8 @@ def sync(
 
     A diverged branch is merged with the remote's branch. If `choose` leaves conflicts unresolved, the branch
     stays unchanged. If the remote removed commits, the branch stays unchanged too; a call with `restore` that
-    only pushes restores these commits.
+    only pushes restores these commits. If nodes share the remote, each write has pushed its commit, so the
+    branches are only fetched and fast-forwarded.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
     and the errors of `RemoteProcess.run`. After all other branches, raises for the served branch
@@ -392,6 +393,9 @@ def sync(
     if branch is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
     configured_remote = select_remote(workspace, remote)
+    if store.upstream is not None:
+        store.upstream.follow()
+        fetch = push = False
     durable = workspace.durable and workspace.snapshot().config.fsync
     with (
         sync_lock(store.common_dir),

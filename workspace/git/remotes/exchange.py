@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import pygit2
 from pygit2.enums import CredentialType
-from pygit2.remotes import TransferProgress
+from pygit2.remotes import PushUpdate, TransferProgress
 
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Login
@@ -41,6 +41,9 @@ def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
     text = _PATH.sub("the folder", text).strip(" .")
     return text if len(text) <= _MAX_MESSAGE_LENGTH else f"{text[:_MAX_MESSAGE_LENGTH]}…"
 
+
+NULL_ID = "0" * 40
+"""The id of a missing ref in Git's protocol."""
 
 _DEFAULT_SSH_USER = "git"
 Progress = Callable[[float, float | None, str | None], None]
@@ -148,17 +151,23 @@ class Peer:
         return RemoteUnreachable(self.name, reason or "it returned no error message")
 
 
+class RefMoved(Exception):
+    """An error: a ref of the remote is not at the commit from which a push is to move it."""
+
+
 class Exchange(pygit2.RemoteCallbacks):
     """The callbacks for libgit2 during one exchange.
 
     `rejections` maps the names of rejected refs to the reasons of the remote. `remote_output` is the
-    text that the remote prints for people.
+    text that the remote prints for people. `expected_commits` are the commits at which the pushed refs of the
+    remote must be, by name, and None for those that must not exist; refs that it lacks may be anywhere.
     """
 
     def __init__(self, peer: Peer, progress: Progress | None = None) -> None:
         super().__init__()
         self.rejections: dict[str, str] = {}
         self.remote_output = ""
+        self.expected_commits: Mapping[str, str | None] = {}
         self._peer = peer
         self._progress = progress
         self._deadline = time.monotonic() + peer.seconds
@@ -209,6 +218,14 @@ class Exchange(pygit2.RemoteCallbacks):
     def push_transfer_progress(self, objects_pushed: int, total_objects: int, bytes_pushed: int) -> None:
         self._check_deadline()
         self._report(objects_pushed, total_objects)
+
+    def push_negotiation(self, updates: list[PushUpdate]) -> None:
+        # The remote moves a ref only from the commit that libgit2 has read at the start of this exchange.
+        for update in updates:
+            old_commit = str(update.src)
+            expected = self.expected_commits.get(update.dst_refname, old_commit)
+            if old_commit not in (expected or NULL_ID, str(update.dst)):
+                raise RefMoved(update.dst_refname)
 
     def push_update_reference(self, refname: str, message: str | None) -> None:
         if message is not None:

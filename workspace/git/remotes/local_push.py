@@ -38,9 +38,16 @@ class FolderPushRefused(Exception):
 
 
 def push_to_folder(
-    local_repo: pygit2.Repository, url: str, commits: Mapping[str, str], callbacks: pygit2.RemoteCallbacks
+    local_repo: pygit2.Repository,
+    url: str,
+    commits: Mapping[str, str | None],
+    callbacks: pygit2.RemoteCallbacks,
+    expected: Mapping[str, str | None] | None = None,
 ) -> dict[str, str]:
     """Push commits to branches of the repository in a folder; return the reasons for rejections, by branch.
+
+    None for a commit removes the branch. A branch of the folder must be at its commit in `expected` (None:
+    missing), or at the pushed commit; a branch that `expected` lacks may be at any ancestor of it.
 
     Raises:
         FolderPushRefused: the repository has a work tree or a hook, for which only `git push` can be used.
@@ -57,7 +64,12 @@ def push_to_folder(
     commits_to_push: dict[str, str] = {}
     for branch, commit in commits.items():
         old_commit = old_commits[branch]
-        if old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):
+        if old_commit not in (commit, (expected or {}).get(branch, old_commit)):
+            rejections[branch] = "fetch first"
+        elif commit is None:
+            if old_commit is not None and not _remove_ref(remote_repo, f"refs/heads/{branch}", old_commit):
+                rejections[branch] = "fetch first"
+        elif old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):
             rejections[branch] = "non-fast-forward"
         elif old_commit != commit:
             commits_to_push[branch] = commit
@@ -138,6 +150,18 @@ def _move_ref(remote_repo: pygit2.Repository, name: str, old_commit: str | None,
                     raise FolderPushRefused(f"another program has the lock {name}.lock") from None
                 raise
         time.sleep(_RETRY_INTERVAL_S)
+
+
+def _remove_ref(remote_repo: pygit2.Repository, name: str, old_commit: str) -> bool:
+    """Remove a ref at a commit, or return False; libgit2 compares while it holds the lock of the ref."""
+    try:
+        reference = remote_repo.lookup_reference(name)
+        if str(reference.target) != old_commit:
+            return False
+        reference.delete()
+    except (KeyError, ValueError, OSError, pygit2.GitError):
+        return _read_target(remote_repo, name) is None
+    return True
 
 
 def _read_target(repo: pygit2.Repository, name: str) -> str | None:

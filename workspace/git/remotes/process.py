@@ -77,10 +77,7 @@ class RemoteProcess:
             OSError: the system cannot start another process.
         """
         try:
-            if self._child is None:
-                self._child = _Child()
-                self._child.pipe.send((self._repository, self._durable))
-            result: T = _receive_result(self._child.pipe, peer, call, progress)
+            result: T = _receive_result(self.start().pipe, peer, call, progress)
         except (EOFError, ConnectionError):
             self.end()
             raise RemoteUnreachable(peer.name, "the process of the exchange has ended") from None
@@ -88,6 +85,13 @@ class RemoteProcess:
             self.end()
             raise
         return result
+
+    def start(self) -> _Child:
+        """Start the process, unless it runs, without waiting for it. Raises OSError."""
+        if self._child is None:
+            self._child = _Child()
+            self._child.pipe.send((self._repository, self._durable))
+        return self._child
 
     def end(self) -> None:
         """End the process; none of its work continues when this returns."""

@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import pygit2
 
 from workspace.errors import WorkspaceError
-from workspace.git.remotes.exchange import Exchange, Peer, Progress, clean_message
+from workspace.git.remotes.exchange import Exchange, Peer, Progress, RefMoved, clean_message
 from workspace.git.remotes.local_push import ONLY_GIT_PUSH, FolderPushRefused, push_to_folder
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.remotes.url import RemoteUrl, Transport, parse_remote_url
@@ -92,6 +92,14 @@ class GitRemotes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the process without waiting for it, so that the first exchange is faster. Raises OSError."""
+        self._process.start()
+
+    def close(self) -> None:
+        """End the process; the next exchange starts another one."""
         self._process.end()
 
     def resolve_url(self, url: str) -> RemoteUrl:
@@ -164,15 +172,22 @@ class GitRemotes:
         return self._process.run(peer, partial(_fetch, selection=selection, prefix=prefix), progress)
 
     def push(
-        self, peer: Peer, commits: Mapping[str, str], progress: Progress | None = None
+        self,
+        peer: Peer,
+        commits: Mapping[str, str | None],
+        progress: Progress | None = None,
+        *,
+        expected: Mapping[str, str | None] | None = None,
     ) -> dict[str, PushRejected]:
         """Push commits to branches in one exchange; return the rejections, by branch.
 
-        Nothing is forced: our commits must descend from those of the remote, else the error is RemoteMoved.
-        Unless the remote is a folder, libgit2 then refuses the full push, so each branch has that error.
-        Raises the errors of `RemoteProcess.run`.
+        None for a commit removes the branch. Nothing is forced: our commits must descend from those of the
+        remote, else the error is RemoteMoved. It is the error too if a branch of the remote is neither at its
+        commit in `expected` (None: missing) nor at the pushed one. Unless the remote is a folder, libgit2
+        then refuses the full push, so each branch has that error. Raises the errors of `RemoteProcess.run`.
         """
-        rejections, message = self._process.run(peer, partial(_push, commits=dict(commits)), progress)
+        call = partial(_push, commits=dict(commits), expected=dict(expected or {}))
+        rejections, message = self._process.run(peer, call, progress)
         secrets = (peer.login.secret,) if peer.login is not None else ()
         message = clean_message(message.replace("\n", "; "), secrets)
         return {
@@ -227,15 +242,24 @@ def _fetch(
 
 
 def _push(
-    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, commits: Mapping[str, str]
+    repo: pygit2.Repository,
+    peer: Peer,
+    exchange: Exchange,
+    *,
+    commits: Mapping[str, str | None],
+    expected: Mapping[str, str | None],
 ) -> tuple[dict[str, str], str]:
     """Push commits; return the reasons of the remote for rejections, by branch, and its other messages."""
     try:
         if peer.address.transport is Transport.FILE:
-            return push_to_folder(repo, peer.address.url, commits, exchange), exchange.remote_output
+            rejections = push_to_folder(repo, peer.address.url, commits, exchange, expected)
+            return rejections, exchange.remote_output
+        exchange.expected_commits = {f"{_HEADS}{branch}": commit for branch, commit in expected.items()}
         # The refspecs name commits, because the local branches may have moved.
-        refspecs = [f"{commit}:{_HEADS}{branch}" for branch, commit in commits.items()]
+        refspecs = [f"{commit or ''}:{_HEADS}{branch}" for branch, commit in commits.items()]
         _open_remote(repo, peer).push(refspecs, exchange, proxy=True)
+    except RefMoved:
+        return dict.fromkeys(commits, "fetch first"), exchange.remote_output
     except FolderPushRefused as error:
         return dict.fromkeys(commits, error.reason), exchange.remote_output
     except pygit2.GitError as error:
