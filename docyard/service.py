@@ -18,6 +18,7 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from docyard.forges.webhooks.receiver import WebhookTarget
     from docyard.mcp_server.calls import CallObserver
+    from docyard.nodes.node import Node
     from index.artifacts.search_index import ArtifactSearchIndex
     from index.postgres.options import EngineOptions
     from index.service import SearchIndex
@@ -71,6 +72,7 @@ class Service:
     `build_reading_dispatcher` returns a dispatcher without the tools that write; it is None if none writes.
     `describe_sources` returns the state of each source of a server of many. `observer` limits and records
     calls. `list_shared_indexes` returns the indexes that other nodes share; it is None if they are in files.
+    `node` is this server as one of several nodes that write the repository; None if it writes alone.
     """
 
     dispatcher: Dispatcher
@@ -86,6 +88,7 @@ class Service:
     build_reading_dispatcher: Callable[[], Dispatcher] | None = None
     observer: CallObserver | None = None
     list_shared_indexes: Callable[[], Iterable[SharedIndex]] | None = None
+    node: Node | None = None
 
 
 def build_repository_service(
@@ -97,10 +100,14 @@ def build_repository_service(
     max_text_tokens: int | None = None,
     embedding: EmbeddingOptions = NO_EMBEDDING,
     engine: EngineOptions = FILE_ENGINE,
+    node_url: str | None = None,
 ) -> Service:
     """Return the service of a branch of a repository; with `syncs`, it synchronises with a remote.
 
-    Raises InvalidConfig if the settings are invalid, because every call would fail.
+    With `node_url`, other nodes write the repository too, and reach this one at that URL.
+
+    Raises InvalidConfig if the settings are invalid, because every call would fail. With `node_url`, raises
+    the errors of `Node`.
     """
     from docyard.forges.forge_checker import ForgeChecker
     from docyard.forges.pull_request_report import build_pull_request_opener
@@ -125,6 +132,12 @@ def build_repository_service(
     dispatcher.on_write = synchronizer.notify_commit
     if syncs:
         dispatcher.request_fetch = synchronizer.request_fetch
+    node = None
+    if node_url is not None and engine.database is not None:
+        from docyard.nodes.node import Node
+
+        node = Node(workspace, environment.read_remote_access, engine.database, node_url)
+        dispatcher.route_write = node.route
 
     def load() -> None:
         # `update_to_tip` rebuilds an index that cannot be opened, or raises the error of the rebuild.
@@ -147,6 +160,8 @@ def build_repository_service(
 
     def close() -> None:
         synchronizer.close()
+        if node is not None:
+            node.close()
         index.close()
 
     def get_tokens() -> Tokens:
@@ -178,6 +193,7 @@ def build_repository_service(
         build_webhook_target if syncs else None,
         build_reading_dispatcher=None if read_only else build_reading_dispatcher,
         list_shared_indexes=(lambda: [shared_index]) if engine.database is not None else None,
+        node=node,
     )
 
 

@@ -39,6 +39,8 @@ _IDENTITY_TESTS = ("tests/docyard/identity",)
 
 _LIST_PAGE_TESTS = ("tests/docyard/web/proposals/test_list_page.py",)
 
+_UPSTREAM_TESTS = ("tests/workspace/sync/test_upstream.py",)
+
 MUTATIONS = (
     Mutation(
         "a refresh is no change since a review",
@@ -130,6 +132,41 @@ MUTATIONS = (
         "SET previous_key = key, key = %s",
         "SET key = %s",
         ("tests/index/postgres/test_shared_keys.py",),
+    ),
+    Mutation(
+        "a node pushes only while it has the lease to write",
+        "workspace/sync/upstream.py",
+        "self._lease.check() and _push_commit(",
+        "_push_commit(",
+        _UPSTREAM_TESTS,
+    ),
+    Mutation(
+        "the check of the lease asks the database",
+        "docyard/nodes/lease.py",
+        "if token is None or not self._renew(token):",
+        "if token is None:",
+        ("tests/docyard/nodes/test_lease.py",),
+    ),
+    Mutation(
+        "the branch of a shared repository in a folder is moved only from the base of the commit",
+        "workspace/git/remotes/local_push.py",
+        "if old_commit not in (commit, (expected or {}).get(branch, old_commit)):",
+        "if not branch:",
+        _UPSTREAM_TESTS,
+    ),
+    Mutation(
+        "the branch of a shared repository on a server is moved only from the base of the commit",
+        "workspace/git/remotes/exchange.py",
+        "if old_commit not in (expected or NULL_ID, str(update.dst)):",
+        "if old_commit is None:",
+        _UPSTREAM_TESTS,
+    ),
+    Mutation(
+        "a forwarded call that may have been executed is not sent again without a key",
+        "docyard/nodes/node.py",
+        "if not call.has_key or time.monotonic() > deadline:",
+        "if time.monotonic() > deadline:",
+        ("tests/docyard/nodes/test_node.py",),
     ),
     Mutation(
         "of two nodes that change an index in PostgreSQL at once, one wins",

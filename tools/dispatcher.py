@@ -55,6 +55,20 @@ class ServedIndex:
     index: SearchIndex
 
 
+@dataclass(frozen=True, slots=True)
+class WriteCall:
+    """A call of a writing tool, as values: the parameters of `Dispatcher.call` that another process needs."""
+
+    name: str
+    arguments: Mapping[str, object]
+    client: str
+    person: Person | None
+    may_review: bool
+    max_tokens: int | None
+    has_key: bool = False
+    """True if the call has an idempotency key, so that it may be sent again."""
+
+
 class Dispatcher(Protocol):
     """The tools of a server: of one workspace (`ToolDispatcher`), or of many sources.
 
@@ -131,6 +145,8 @@ class ToolDispatcher:
         )
         self._schemas: dict[str, dict[str, Any]] = {}
         self._last_definitions: list[dict[str, Any]] = []
+        # Returns the answer to a call that writes: of the function, or of another node.
+        self.route_write: Callable[[WriteCall, Callable[[], Answer]], Answer] = lambda call, run: run()
         self.on_write: Callable[[], object] = lambda: None
         self.on_list_change: Callable[[], object] = lambda: None
         self.build_review_url: Callable[[str], str] | None = None
@@ -231,6 +247,11 @@ class ToolDispatcher:
                 if arguments is not None and not isinstance(arguments, Mapping):
                     raise _build_arguments_error(tool, arguments)
                 run = partial(_run_and_complete, tool, fields, record, hints)
+                if tool.writes:
+                    sent_fields = arguments if isinstance(arguments, Mapping) else {}
+                    has_key = fields.get("idempotency_key") is not None
+                    call = WriteCall(name, sent_fields, client, person, may_review, max_tokens, has_key)
+                    run = partial(self._route, call, run)
                 answer = run(context) if budget is None else run_within_budget(run, context, budget)
             except Exception as error:
                 if record.commit is not None:
@@ -249,6 +270,9 @@ class ToolDispatcher:
             if tool.writes:
                 run_with_caveat(self.on_write, None, "the commit is not pushed yet")
             return add_caveats(answer, record)
+
+    def _route(self, call: WriteCall, run: Callable[[Context], Answer], context: Context) -> Answer:
+        return self.route_write(call, lambda: run(context))
 
     def offers(self, name: str) -> bool:
         """Return True if a tool of this name is offered."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools.pages import count_fitting_characters
-from tools.tool import Data, call
+from tools.tool import Answer, Data, call
 from workspace.document.section_text import SectionText
 from workspace.errors import ConcurrentChange, SuggestionKind, WorkspaceError
 from workspace.escapes import escape_invisible
@@ -348,3 +348,14 @@ def needs_base_commit(error: WorkspaceError, *, is_cut: bool) -> bool:
             return is_cut or not error.details.get("is_remembered")
         case _:
             return False
+
+
+def build_internal_error(name: str, reference: str) -> Answer:
+    """Return the answer to a call that failed because of a bug, with a reference to the log."""
+    message = (
+        f"{name} failed because of a bug in Docyard, not because of the call. "
+        f"The server's log has the details under {reference}."
+    )
+    return Answer(
+        {"error": message, "code": "INTERNAL_ERROR", "reference": reference}, message, is_error=True
+    )

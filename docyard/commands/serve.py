@@ -440,6 +440,7 @@ def _build_service(
         max_text_tokens=text_tokens,
         embedding=embedding,
         engine=engine,
+        node_url=None if read_only or settings is None else settings.engine.node_url,
     )
     return service, _find_repository(workspace)
 

@@ -189,7 +189,8 @@ class AppComponents(NamedTuple):
 
     `site` is None if the server has no pages, because it serves many sources. `operations` has the state of
     the server, its metrics and its limits by address. `open_reading_endpoint` opens an endpoint without the
-    tools that write, for callers who may only read; it is None if no tool writes.
+    tools that write, for callers who may only read; it is None if no tool writes. `wrap_checks` returns the
+    application with the endpoint for other nodes in front of its checks.
     """
 
     site: Site | None
@@ -198,6 +199,7 @@ class AppComponents(NamedTuple):
     routes: Sequence[BaseRoute] = ()
     operations: Operations = Operations()
     open_reading_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]] | None = None
+    wrap_checks: Callable[[ASGIApp], ASGIApp] = lambda app: app
 
 
 def build_app(
@@ -242,7 +244,7 @@ def build_app(
     listeners: list[Callable[[], object]] = [mcp_endpoint.close]
     if components.site is not None:
         listeners.append(components.site.close)
-    app = components.operations.wrap(host_check, is_proxied=is_proxied)
+    app = components.operations.wrap(components.wrap_checks(host_check), is_proxied=is_proxied)
     return wrap_with_shutdown(app, inner_app, listeners)
 
 
@@ -563,6 +565,9 @@ def start_server(
         components = AppComponents(
             site, tokens, endpoint, routes, operations, build_reading_endpoint(service, observe)
         )
+        if service.node is not None:
+            wrap_checks = partial(service.node.wrap, dispatcher=service.dispatcher)
+            components = components._replace(wrap_checks=wrap_checks)
         app = build_app(components, settings, port, identity=identity)
         run_app(app, listener, settings.build_url(port))
     finally:

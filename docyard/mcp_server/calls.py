@@ -24,6 +24,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from docyard.caller import may_review
 from tools.after_commit import add_caveats, build_committed_answer
 from tools.dispatcher import Dispatcher, UnknownTool
+from tools.errors import build_internal_error
 from tools.records.problem_reports import name_sender
 from tools.records.searches import SearchRecord, record_searches
 from tools.tool import Answer
@@ -321,17 +322,6 @@ def _read_outcome(result: dict[str, Any] | UnknownTool) -> str:
     if isinstance(result, UnknownTool):
         return "UNKNOWN_TOOL"
     return str(result["structuredContent"].get("code", "ERROR")) if result["isError"] else "ok"
-
-
-def build_internal_error(name: str, reference: str) -> Answer:
-    """Return the answer to a call that failed because of a bug, with a reference to the log."""
-    message = (
-        f"{name} failed because of a bug in Docyard, not because of the call. "
-        f"The server's log has the details under {reference}."
-    )
-    return Answer(
-        {"error": message, "code": "INTERNAL_ERROR", "reference": reference}, message, is_error=True
-    )
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@
 
     [engine]
     url = "postgresql://USER@HOST/NAME"       a database for the indexes of several nodes; else files
+    node_url = "http://10.0.0.2:8000"         where other nodes reach this one, so that all of them write
 
     [operator]
     roots = ["/srv/git"]                      the folders in which administrators may name repositories
@@ -90,6 +91,20 @@ def _check_network(text: str) -> str:
     return text
 
 
+def _check_node_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_valid = False
+    if not is_valid or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("must be a URL such as http://10.0.0.2:8000, without user, query and fragment")
+    return text.rstrip("/")
+
+
+NodeUrl = Annotated[Text, AfterValidator(_check_node_url)]
+
+
 class HttpSection(Section):
     """The address of the server, and its names."""
 
@@ -119,6 +134,8 @@ class EngineSection(Section):
     """`postgresql://USER@HOST,HOST/NAME`. Not set: files. A URL with a password is set by the variable."""
     read_url: Text | None = Field(default=None, examples=["postgresql://docyard@replica.example.org/docyard"])
     """The URL of a replica, from which indexes are read. Not set: they are read from `url`."""
+    node_url: NodeUrl | None = Field(default=None, examples=["http://10.0.0.2:8000"])
+    """The URL at which other nodes reach this one, if several write a repository. Not set: only one does."""
     max_lag: Annotated[int, Field(ge=1, le=86_400)] = 600
     """The seconds after which a node whose index lags behind is not ready, for `/readyz`."""
 
@@ -135,6 +152,8 @@ class EngineSection(Section):
                 raise ValueError("must have URLs that begin with postgresql://")
         if self.read_url is not None and self.url is None:
             raise ValueError("must have the url of the database that is written, not only read_url")
+        if self.node_url is not None and self.url is None:
+            raise ValueError("must have the url of the database with node_url: nodes agree in it who writes")
         return self
 
 

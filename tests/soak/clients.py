@@ -1,15 +1,17 @@
-"""The two clients of a writer: a workspace in the process of the writer, and a server over stdio."""
+"""The clients of a writer: a workspace in its process, a server over stdio, and several nodes."""
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from templates import builtin_types
-from tests.acceptance.server import Server, serve_repository
+from tests.acceptance.server import Server, ToolResponse, serve_repository
+from tests.nodes import NodeUnreachable, call_node
 from workspace.document.addresses import resolve_section
 from workspace.edits.documents import CreateDocument, RemoveDocument
 from workspace.edits.operation import Operation
@@ -123,9 +125,9 @@ _TOOL_AND_FIELD_NAMES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 class ServerClient:
-    """A client of a separate server over stdio."""
+    """A client of a separate server over stdio, or of several nodes over HTTP."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server | NodeConnection) -> None:
         self._server = server
 
     def read(self, path: str, slug: str) -> tuple[str, str]:
@@ -158,9 +160,59 @@ class ServerClient:
         return str(response.data["commit"])
 
 
+_NODE_TIMEOUT_S = 40.0  # longer than a node waits for another one
+# The result of the call is unknown, or nothing can be written now. Each call has a key, so it is sent again.
+_RETRYABLE_NODE_CODES = frozenset({"RESULT_UNKNOWN", "ENGINE_UNAVAILABLE", "REMOTE_UNREACHABLE"})
+
+
+class NodeConnection:
+    """Calls of one node, and of the next one after it does not answer.
+
+    Another node may lag behind. So reads are at the last commit of this client, which may have to arrive.
+    """
+
+    def __init__(self, urls: Sequence[str], number: int) -> None:
+        self._urls = urls
+        self._number = number
+        self._commit: str | None = None
+
+    def call(self, tool: str, /, **arguments: Any) -> ToolResponse:
+        """Call a tool and return its response. Raises WriteRefused."""
+        is_read = tool == "view_document"
+        if is_read and self._commit is not None:
+            arguments["ref"] = self._commit
+        deadline = time.monotonic() + _NODE_TIMEOUT_S
+        while True:
+            try:
+                response = call_node(
+                    self._urls[self._number % len(self._urls)], tool, _NODE_TIMEOUT_S, **arguments
+                )
+            except NodeUnreachable as error:
+                self._number += 1
+                if is_read:
+                    continue
+                raise WriteRefused("UNREACHABLE") from error
+            if is_read and response.is_error and time.monotonic() < deadline:
+                time.sleep(0.2)
+                continue
+            if response.data.get("code") in _RETRYABLE_NODE_CODES:
+                raise WriteRefused(response.data["code"])
+            if not is_read and not response.is_error:
+                self._commit = response.data["commit"]
+            return response
+
+
 @contextmanager
-def open_client(repo: Path, *, home: Path | None, durable: bool) -> Iterator[WriterClient]:
-    """Yield a client of a repository. With a home folder of the user, the client calls a server."""
+def open_client(
+    repo: Path, *, home: Path | None, durable: bool, urls: Sequence[str] = (), number: int = 0
+) -> Iterator[WriterClient]:
+    """Yield a client of a repository.
+
+    With a home folder of the user, the client calls a server. With `urls`, it calls the node with its number.
+    """
+    if urls:
+        yield ServerClient(NodeConnection(urls, number))
+        return
     if home is None:
         yield DirectClient(Workspace.open(repo, durable=durable))
         return

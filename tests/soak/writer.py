@@ -27,7 +27,10 @@ def make_shared_documents(count: int = 6) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The job of a writer process. With a `home`, the process writes through a server with this home."""
+    """The job of a writer process.
+
+    With a `home`, the process writes through a server with this home; with `urls`, through these nodes.
+    """
 
     repo: Path
     ledger: Path
@@ -43,6 +46,7 @@ class Job:
     pause_s: float = 0.0
     # The writer makes no call after this time, in seconds since the epoch.
     end_time: float | None = None
+    urls: tuple[str, ...] = ()
 
 
 class Writer:
@@ -200,7 +204,9 @@ def run_writer(job: Job) -> None:
     """Run a writer's process, and record its failures in its ledger."""
     ledger = Ledger(job.ledger)
     try:
-        with open_client(job.repo, home=job.home, durable=job.durable) as client:
+        with open_client(
+            job.repo, home=job.home, durable=job.durable, urls=job.urls, number=job.number
+        ) as client:
             Writer(job, client).run(ledger)
     except BaseException:
         ledger.add_failure(traceback.format_exc())

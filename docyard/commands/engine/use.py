@@ -203,7 +203,11 @@ def _plan_edit(configuration: Configuration | None, after: _Engine) -> str | Non
         return None
     from docyard.settings.edit import edit_settings
 
-    return edit_settings(configuration.file, configuration.text, "engine", after._asdict())
+    # Without a database, nodes cannot agree who writes.
+    node_settings = {"node_url": None} if after.url is None else {}
+    return edit_settings(
+        configuration.file, configuration.text, "engine", {**after._asdict(), **node_settings}
+    )
 
 
 @contextmanager

@@ -1,0 +1,119 @@
+"""The endpoint at which the writer of a repository answers calls that other nodes forward.
+
+It needs no token: each call is signed with the secret in the row of the lease (`calls.py`). The node that
+sends a call has authenticated its caller, and counts it for limits and records.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from docyard.nodes.calls import (
+    MAX_CALL_BYTES,
+    NODE_CALL_PATH,
+    OTHER_BRANCH_STATUS,
+    SIGNATURE_HEADER,
+    InvalidNodeCall,
+    NodeAnswer,
+    NodeCall,
+    is_signed,
+    sign,
+)
+from tools.dispatcher import UnknownTool
+from tools.errors import build_internal_error
+from workspace.lru_cache import LRUCache
+from workspace.publishing.after_commit import record_commits
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from docyard.nodes.lease import WriterLease
+    from tools.dispatcher import Dispatcher
+
+log = logging.getLogger("docyard")
+
+_MAX_RUNNING_CALLS = 16
+_MAX_CALL_IDS = 10_000
+
+
+class _Reply(NamedTuple):
+    status: int
+    body: bytes = b""
+    call_id: str = ""
+
+
+class NodeEndpoint:
+    """An application that answers forwarded calls, and passes other requests to `app`."""
+
+    def __init__(
+        self, app: ASGIApp, dispatcher: Dispatcher, lease: WriterLease, get_branch: Callable[[], str | None]
+    ) -> None:
+        self._app = app
+        self._dispatcher = dispatcher
+        self._lease = lease
+        self._get_branch = get_branch
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._call_ids: LRUCache[str, bool] = LRUCache(_MAX_CALL_IDS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != NODE_CALL_PATH:
+            await self._app(scope, receive, send)
+            return
+        reply = await self._receive(Request(scope, receive))
+        headers = {SIGNATURE_HEADER: sign(self._lease.secret, reply.body, reply.call_id)}
+        response = Response(reply.body, reply.status, headers, media_type="application/json")
+        await response(scope, receive, send)
+
+    async def _receive(self, request: Request) -> _Reply:
+        if request.method != "POST":
+            return _Reply(405)
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_CALL_BYTES:
+                    return _Reply(413)
+        except ClientDisconnect:
+            return _Reply(400)
+        if not is_signed(request.headers.get(SIGNATURE_HEADER, ""), self._lease.secret, bytes(body)):
+            return _Reply(403)
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(_MAX_RUNNING_CALLS)
+        return await anyio.to_thread.run_sync(self._answer, bytes(body), limiter=self._limiter)
+
+    def _answer(self, body: bytes) -> _Reply:
+        try:
+            node_call = NodeCall.decode(body)
+        except InvalidNodeCall:
+            return _Reply(403)
+        if node_call.branch != self._get_branch():
+            return _Reply(OTHER_BRANCH_STATUS)
+        if self._call_ids.find(node_call.id) is not None or not self._lease.is_held:
+            return _Reply(409)
+        self._call_ids.put(node_call.id, True)
+        call = node_call.call
+        try:
+            with record_commits() as record:
+                answer = self._dispatcher.call(
+                    call.name,
+                    call.arguments,
+                    client=call.client,
+                    person=call.person,
+                    may_review=call.may_review,
+                    max_tokens=call.max_tokens,
+                )
+        except UnknownTool:
+            return _Reply(404)
+        except Exception:  # a bug, whose reference is in the log
+            reference = secrets.token_hex(4)
+            log.exception("%s failed, reference %s", call.name, reference)
+            answer = build_internal_error(call.name, reference)
+        return _Reply(200, NodeAnswer(answer, record.commit, record.proposal).encode(), node_call.id)
