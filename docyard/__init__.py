@@ -18,6 +18,7 @@ http/              the HTTP server: authentication, and the routing of requests 
 identity/          tokens, OAuth, sign-in, and the rules of groups
 limits/            the limits of calls
 mcp_server/        the MCP server: the only package that imports `mcp` and `mcp_types`
+nodes/             the nodes that write one repository: the lease, and forwarded calls
 notifications/     notifications of proposals by a webhook and by e-mail
 open_workspace.py  the functions that find the folder, and open the workspace, of a command's options
 organizations/     organizations, their servers and namespaces

@@ -31,6 +31,7 @@ from tools.dispatcher import WriteCall
 _CONNECT_TIMEOUT_S = 3.0
 _SEND_TIMEOUT_S = 10.0
 _ANSWER_TIMEOUT_S = 120.0
+_READ_TIMEOUT_S = 30.0  # with TLS, the first bytes of the server may be no answer
 _CHECK_INTERVAL_S = 1.0
 _REFUSED_STATUSES = frozenset((403, 404, 409, 413, 429))
 """The statuses of a call that was not executed: another node writes, or the receiver has other settings."""
@@ -71,6 +72,7 @@ def forward(
             }
             connection.request("POST", target, body, headers)
             _wait_for_answer(connection, is_still_holder)
+            connection.sock.settimeout(_READ_TIMEOUT_S)
             response = connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:

@@ -110,7 +110,7 @@ def test_node_that_was_stopped_past_its_lease_fails_the_check(
 
 
 @pytest.mark.guarantee
-def test_check_asks_the_database_although_the_own_clock_stood_still(
+def test_check_reads_the_database_even_if_the_own_clock_did_not_advance(
     open_lease: OpenLease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = open_lease(), open_lease()

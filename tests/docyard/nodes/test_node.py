@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -148,7 +149,7 @@ def test_answer_without_the_signature_does_not_count(
     node: Node, play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(200)
-    monkeypatch.setattr("tests.docyard.nodes.test_node.sign", lambda *arguments: "0" * 64)
+    monkeypatch.setattr(sys.modules[__name__], "sign", lambda *arguments: "0" * 64)
     with pytest.raises(AnswerUnknown):
         node.route(CALL, lambda: HERE)
 

@@ -168,13 +168,18 @@ def test_one_key_on_two_nodes_at_once_is_one_commit(cluster: Cluster) -> None:
 
 def test_form_on_a_node_that_does_not_write_waits_for_the_lease(cluster: Cluster) -> None:
     _, other = cluster.find_both()
-    with httpx2.Client(base_url=other.url, timeout=60, follow_redirects=True) as browser:
-        page = browser.get("/d/forms.md/edit")
-        csrf, base = (
-            re.search(rf'name="{name}" value="([^"]+)"', page.text) for name in ("csrf", "base_commit")
-        )
-        assert csrf is not None, page.text[:2_000]
-        assert base is not None, page.text[:2_000]
+    with httpx2.Client(base_url=other.url, timeout=60) as browser:
+        page = browser.get("/edit/forms.md")
+        hidden = dict(re.findall(r'type="hidden" name="(csrf|base|key)" value="([^"]*)"', page.text))
+        fields = {**hidden, "text": PAGE + "\nMore.\n", "title": "More words", "act": "propose"}
+        response = browser.post("/edit/forms.md", data=fields, headers={"Origin": other.url})
+        assert response.status_code == 303, response.text
+    assert cluster.find_both()[0] is other
+    id = response.headers["location"].rpartition("/")[2].partition("?")[0]
+    for node in cluster.nodes:
+        proposals = node.call("list_proposals").data
+        assert id in json.dumps(proposals) or node is not other, (id, proposals)
+    assert f"proposals/{id}" in cluster.remote_repo.git("branch", "--list", "proposals/*")
 
 
 def test_writer_that_is_stopped_past_its_lease_writes_nothing_when_it_wakes(cluster: Cluster) -> None:

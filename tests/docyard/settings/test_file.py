@@ -119,6 +119,16 @@ def test_no_file_and_no_variable_is_all_defaults() -> None:
             "server.toml:1: engine: must have the url of the database that is written",
             None,
         ),
+        (
+            "[engine]\nnode_url = 'http://10.0.0.2:8000'\n",
+            "server.toml:1: engine: must have the url of the database with node_url",
+            None,
+        ),
+        (
+            "[engine]\nurl = 'postgresql://h/n'\nnode_url = 'http://ana@10.0.0.2:8000'\n",
+            "server.toml:3: engine.node_url: must be a URL such as http://10.0.0.2:8000",
+            None,
+        ),
     ],
 )
 def test_mistake_in_the_file_has_its_line(tmp_path: Path, text: str, expected: str, fix: str | None) -> None:

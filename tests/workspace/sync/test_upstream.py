@@ -235,7 +235,7 @@ def cut_node(tmp_path: Path, home: Path) -> Iterator[tuple[SyncPair, Proxy, Node
 
 
 @pytest.mark.guarantee
-def test_push_whose_connection_is_cut_is_counted_as_the_remote_says(
+def test_push_whose_connection_is_cut_succeeded_if_the_remote_has_the_commit(
     cut_node: tuple[SyncPair, Proxy, Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair, proxy, node = cut_node
@@ -260,7 +260,7 @@ def test_push_whose_connection_is_cut_is_counted_as_the_remote_says(
     assert read_titles(pair.remote_repo) == ["Begin", "First", "Second", "Third", "Fourth"]
 
 
-def test_push_whose_remote_cannot_be_asked_has_an_unknown_result(
+def test_push_has_an_unknown_result_if_the_remote_cannot_be_read(
     cut_node: tuple[SyncPair, Proxy, Node],
 ) -> None:
     pair, proxy, node = cut_node

@@ -68,6 +68,8 @@ def test_move_to_a_database_and_back_changes_one_setting_of_the_file(
     assert index["questions"] > 2
     assert file.read_text("utf-8") == SETTINGS.replace("# shared\n", f'# shared\nurl = "{url}"\n')
     assert run(capsys, url, *arguments)["switched"] is False
+    lines = f'url = "{url}"\nnode_url = "http://10.0.0.2:8000"\n'
+    file.write_text(file.read_text("utf-8").replace(f'url = "{url}"\n', lines), "utf-8")
     assert main(["engine", "use", "files", *arguments]) == Exit.DONE
     output = capsys.readouterr().out
     assert "Switched from postgresql to files in server.toml. Restart the server." in output
