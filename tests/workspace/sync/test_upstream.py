@@ -128,10 +128,18 @@ def test_write_over_each_transport(sync_pair_per_transport: SyncPair) -> None:
         node.upstream.close()
 
 
+@pytest.fixture(
+    params=["file", "git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))]
+)
+def pair(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[SyncPair]:
+    """Yield a clone of a folder, and one of a server."""
+    with open_sync_pair(request.param, tmp_path, home) as opened_pair:
+        yield opened_pair
+
+
 @pytest.mark.guarantee
-def test_branch_that_was_moved_back_is_not_moved_forward_again(sync_pair_per_transport: SyncPair) -> None:
+def test_branch_that_was_moved_back_is_not_moved_forward_again(pair: SyncPair) -> None:
     """The commit descends from the remote's branch, so only the comparison with its base refuses the push."""
-    pair = sync_pair_per_transport
     pair.push_as_other_user(PAGE)
     node = Node(pair.local_repo.path, pair.access)
     try:
@@ -162,6 +170,7 @@ def test_write_after_a_lost_lease_is_planned_again(nodes: list[Node], remote_rep
     assert read_titles(remote_repo) == ["Begin", "First", "Second", "Third"]
 
 
+@pytest.mark.guarantee
 def test_lease_that_is_lost_again_and_again_is_busy(nodes: list[Node], remote_repo: Repo) -> None:
     first, _ = nodes
     tip = remote_repo.head()
