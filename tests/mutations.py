@@ -760,15 +760,15 @@ MUTATIONS = (
     Mutation(
         "no push over the network is forced",
         "workspace/git/remotes/remote.py",
-        'f"{commit}:{_HEADS}{branch}"',
-        'f"+{commit}:{_HEADS}{branch}"',
+        "{commit or ''}:{_HEADS}{branch}",
+        "+{commit or ''}:{_HEADS}{branch}",
         ("tests/workspace/sync/test_sync.py",),
     ),
     Mutation(
         "no push to a folder is forced",
         "workspace/git/remotes/local_push.py",
-        "        if old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):\n",
-        "        if False:\n",
+        "        elif old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):\n",
+        "        elif False:\n",
         ("tests/workspace/sync/test_sync.py",),
     ),
     Mutation(

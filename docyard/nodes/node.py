@@ -15,7 +15,7 @@ from workspace.git.store import require_writable
 from workspace.publishing.after_commit import note_commit, run_with_caveat
 from workspace.publishing.locks import Busy
 from workspace.sync.branches import select_remote
-from workspace.sync.upstream import RemoteUpstream
+from workspace.sync.upstream import RemoteUpstream, ResultUnknown
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -29,20 +29,6 @@ if TYPE_CHECKING:
 
 _FORWARD_TIME_S = 20.0  # in which a call is sent to the node that writes, or executed here
 _RETRY_INTERVAL_S = 0.2
-
-
-class AnswerUnknown(Busy):
-    """An error: the node that executes a call does not answer, so the result of the call is unknown."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the node that writes has received the call and does not answer, so it is unknown whether the "
-            "write was done"
-        )
-        self.fix = (
-            "Read the document, and send the call again if the change is missing. With an idempotency_key a "
-            "call can be sent again at once."
-        )
 
 
 class Node:
@@ -75,8 +61,8 @@ class Node:
     def route(self, call: WriteCall, run: Callable[[], Answer]) -> Answer:
         """Return the answer to a call that writes: of `run`, or of the node that has the lease.
 
-        A call that may have been executed is sent again only if it has an idempotency key. Raises Busy, and
-        the errors of `RemoteUpstream.hold`.
+        A call that may have been executed is sent again only if it has an idempotency key. Raises Busy,
+        ResultUnknown, and the errors of `RemoteUpstream.hold`.
         """
         deadline = time.monotonic() + _FORWARD_TIME_S
         while True:
@@ -91,7 +77,8 @@ class Node:
                     raise Busy("another node writes to the repository, and does not answer") from None
             except AnswerLost:
                 if not call.has_key or time.monotonic() > deadline:
-                    raise AnswerUnknown from None
+                    cause = "the node that writes has received the call and does not answer"
+                    raise ResultUnknown(cause) from None
             if holder is None:
                 with self._upstream.hold():
                     return run()

@@ -32,7 +32,7 @@ BOUNDARY_MODULES = {
         "docyard/web/",
         "docyard/mcp_server/http.py",
         "docyard/forges/webhooks/receiver.py",
-        "docyard/nodes/endpoint.py",
+        "docyard/nodes/",
     ),
     "uvicorn": ("docyard/http/",),
     "httpx2": ("docyard/forges/", "docyard/identity/"),

@@ -45,17 +45,18 @@ PUSH_TIMEOUT_S = 6.0
 
 
 class ResultUnknown(WorkspaceError):
-    """An error: the connection broke while a commit was pushed, and the remote cannot be asked for it."""
+    """An error: it is unknown whether a write was done. `cause` is the first clause of its message.
+
+    Unlike after BUSY, the same call without a key may write twice.
+    """
 
     code: ClassVar[str] = "RESULT_UNKNOWN"
 
-    def __init__(self, remote: str) -> None:
+    def __init__(self, cause: str) -> None:
         super().__init__(
-            f"the connection to the remote `{remote}` broke during the push, so it is unknown whether the "
-            "write was done",
-            fix="Send the same call again with the same idempotency_key, which is safe; without a key, read "
-            "the document first.",
-            remote=remote,
+            f"{cause}, so it is unknown whether the write was done",
+            fix="With an idempotency_key, send the same call again, which is safe. Without one, read the "
+            "document first.",
         )
 
 
@@ -274,7 +275,7 @@ def _push_commit(remotes: GitRemotes, peer: Peer, branch: str, base: str | None,
     except WorkspaceError as error:
         if isinstance(failure, PushRejected):
             raise failure from error
-        raise ResultUnknown(peer.name) from error
+        raise ResultUnknown(f"the connection to the remote `{peer.name}` broke during the push") from error
     if tip == base != commit:
         raise failure
     return tip == commit

@@ -23,7 +23,7 @@ from docyard.nodes.calls import (
     sign,
 )
 from docyard.nodes.lease import Holder
-from docyard.nodes.node import AnswerUnknown, Node
+from docyard.nodes.node import Node
 from index.postgres.database import Database
 from tests import repositories
 from tests.databases import postgres  # noqa: F401
@@ -34,6 +34,7 @@ from tools.tool import Answer
 from workspace.git.remotes.credentials import Access
 from workspace.policy.tokens import Person
 from workspace.publishing.locks import Busy
+from workspace.sync.upstream import ResultUnknown
 from workspace.workspace import Workspace
 
 SECRET = "s" * 64
@@ -129,7 +130,7 @@ def test_call_that_was_not_executed_is_executed_here(node: Node, play: Play, sta
 @loop_over("status", [0, 500, 503])
 def test_call_without_a_key_is_sent_once(node: Node, play: Play, status: int) -> None:
     receiver = play(status, 200)
-    with pytest.raises(AnswerUnknown) as raised:
+    with pytest.raises(ResultUnknown) as raised:
         node.route(CALL, lambda: HERE)
     assert "unknown" in raised.value.message
     assert "idempotency_key" in raised.value.fix
@@ -150,7 +151,7 @@ def test_answer_without_the_signature_does_not_count(
 ) -> None:
     play(200)
     monkeypatch.setattr(sys.modules[__name__], "sign", lambda *arguments: "0" * 64)
-    with pytest.raises(AnswerUnknown):
+    with pytest.raises(ResultUnknown):
         node.route(CALL, lambda: HERE)
 
 

@@ -190,7 +190,7 @@ def test_writer_that_is_stopped_past_its_lease_writes_nothing_when_it_wakes(clus
             BackgroundCall(writer, file, "Late without a key"),
         ]
         unknown = BackgroundCall(other, file, "Without a key")
-        assert unknown.wait().data["code"] == "BUSY"
+        assert unknown.wait().data["code"] == "RESULT_UNKNOWN"
         repeated = add_task(other, file, "With a key", idempotency_key="stopped")
         assert not repeated.is_error, repeated.text
         assert not add_task(other, file, "Late", idempotency_key="late").is_error
