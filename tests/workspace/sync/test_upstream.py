@@ -11,6 +11,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
+from tests.soak.crash import ChildOutcome, fork_and_kill
 from tests.workspace.sync.conftest import SyncPair, open_sync_pair
 from tests.workspace.sync.proxy import Proxy
 from workspace.edits.tasks import AddTask
@@ -25,6 +26,7 @@ from workspace.sync.exchange import build_peer
 from workspace.sync.sync import sync
 from workspace.sync.upstream import RemoteUpstream, ResultUnknown, UpstreamDiverged
 from workspace.workspace import Workspace
+from workspace.writing.idempotency import KeyedRequest
 from workspace.writing.plan import BatchMode
 from workspace.writing.write import WriteResult
 
@@ -63,10 +65,13 @@ class Node:
         self.upstream = RemoteUpstream(self.workspace, lambda: access or Access(), self.lease)
         self.store.upstream = self.upstream
 
-    def add_task(self, title: str) -> WriteResult:
+    def add_task(self, title: str, key: str | None = None) -> WriteResult:
         """Add a task to the page, and return the result."""
         operation = AddTask(file="page.md", slug="tasks", title=title)
-        return self.workspace.write([operation], mode=BatchMode.ALL, tool="add_task", client="test")
+        request = None if key is None else KeyedRequest(key, "0" * 64, lambda plan: {})
+        return self.workspace.write(
+            [operation], mode=BatchMode.ALL, tool="add_task", client="test", keyed_request=request
+        )
 
     @property
     def tip(self) -> str | None:
@@ -219,6 +224,35 @@ def test_failure_in_the_clone_after_the_push_is_a_caveat(
     assert "does not have the commit" in record.caveats[0]
     assert first.add_task("Third").commit == remote_repo.head()
     assert read_titles(remote_repo) == ["Begin", "First", "Second", "Third"]
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(24, id="sample"), pytest.param(5, id="slow", marks=pytest.mark.slow)]
+)
+def test_node_killed_before_any_change_of_its_clone_loses_and_repeats_nothing(
+    remote_repo: Repo, tmp_path: Path, step: int
+) -> None:
+    """The change of the remote is between two of these changes."""
+    remote_repo.git("clone", "-q", "--bare", str(remote_repo.path), str(tmp_path / "here"))
+    change_number, outcome, committed_before_retry = 1, ChildOutcome.KILLED, 0
+    while outcome is ChildOutcome.KILLED:
+        tip = remote_repo.head()
+        title, key = f"Task {change_number}", f"key-{change_number}"
+        outcome = fork_and_kill(
+            lambda title=title, key=key: Node(tmp_path / "here").add_task(title, key),
+            change_number=change_number,
+        )
+        committed_before_retry += remote_repo.head() != tip
+        node = Node(tmp_path / "here")
+        try:
+            node.add_task(title, key)
+            assert read_titles(remote_repo).count(title) == 1
+            assert node.tip == remote_repo.head()
+        finally:
+            node.upstream.close()
+        change_number += step
+    assert committed_before_retry > 1  # also one that was killed after its push
+    assert remote_repo.fsck() == ""
 
 
 def test_synchronization_only_follows_the_remote(nodes: list[Node], remote_repo: Repo) -> None:
