@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from index.port import EngineUnavailable
+from index.postgres.heads import run_with_tables
 from workspace.errors import WorkspaceError
 from workspace.git.remotes.url import parse_remote_url
 from workspace.publishing.locks import Busy
@@ -44,8 +45,6 @@ _WAIT_S = 20.0  # the longest time for which a write waits for the lease
 _POLL_INTERVAL_S = 0.2
 _REQUEST_S = 2.0  # how long a request for the lease counts after its last repetition
 _STEP_BACK_S = 1.0  # a node that has given the lease to another one leaves it this time to take it
-
-_CREATION_LOCK = 0x646F63796C65  # the key of the advisory lock under which the table is created
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS docyard_writer_leases (
@@ -328,17 +327,4 @@ class WriterLease:
 
     def _run(self, work: Callable[[Connection], T]) -> T:
         """Run work in the database; create the table if it is missing. Raises EngineUnavailable."""
-
-        def run(connection: Connection) -> T:
-            from psycopg.errors import UndefinedTable
-
-            try:
-                return work(connection)
-            except UndefinedTable:
-                with connection.transaction():
-                    # Two nodes that create the table at the same time would fail.
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION_LOCK,))
-                    connection.execute(_TABLE)
-                return work(connection)
-
-        return self._database.run(run)
+        return self._database.run(lambda connection: run_with_tables(connection, [_TABLE], work))
