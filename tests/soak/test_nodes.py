@@ -18,7 +18,7 @@ from tests.postgres_server import PostgresServer
 from tests.repositories import Repo
 from tests.soak import inspection, writer
 from tests.soak.git_user import GitUser, prepare_repository
-from tests.soak.ledger import Ledger
+from tests.soak.ledger import Ledger, LedgerRecord
 from tests.soak.processes import run_processes, wait_for_exit
 from tests.soak.run_results import RunResults
 from tests.soak.writer import Job, make_shared_documents
@@ -52,16 +52,23 @@ class Run:
     ledgers: Sequence[Ledger]
     nodes: list[NodeProcess]
 
+    def _read(self) -> list[LedgerRecord]:
+        return [ledger.read() for ledger in self.ledgers]
+
     def wait_for_answers(self, count: int, timeout_s: float) -> None:
         """Wait until the writers have this number of answers."""
         deadline = time.monotonic() + timeout_s
-        while sum(len(ledger.read().answers) for ledger in self.ledgers) < count:
+        records = self._read()
+        while sum(len(record.answers) for record in records) < count:
+            failures = [problem for record in records for problem in record.failures]
+            assert not failures, failures[0]
             assert time.monotonic() < deadline, "the writers do not get on"
             time.sleep(0.1)
+            records = self._read()
 
     def check(self, load: Load, elapsed_s: float, report_line: Callable[[str], None]) -> None:
         """Check that every acknowledged write is present once, in the shared repository and in each clone."""
-        records = [ledger.read() for ledger in self.ledgers]
+        records = self._read()
         results = RunResults.collect(self.remote_repo, records, self.git_user)
         for line in results.format_lines(elapsed_s):
             report_line(line)
