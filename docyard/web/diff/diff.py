@@ -275,18 +275,21 @@ def build_diff(
 
     `max_change_chars` limits each change as in `build_rows`. `id_prefix` distinguishes the elements of two
     diffs on one page. With a `renderer`, sections have both rendered versions, if they are within its limits.
+    If an author withdrew changes, an address may have an `offset` after the last section: the first page is
+    returned.
     """
     documents = [
-        document
+        (document, _group_by_section(document))
         for document in changes.documents
         if path is None or path in (document.path, document.old_path)
     ]
+    if offset >= sum(max(1, len(groups)) for _, groups in documents):
+        offset = 0
     files = [file for file in changes.files if path in (None, file)]
     views: list[DocumentView] = []
     section_index = section_count = page_chars = 0
     next_offset: int | None = None
-    for document in documents:
-        groups = _group_by_section(document)
+    for document, groups in documents:
         group_count = max(1, len(groups))
         if next_offset is not None or section_index + group_count <= offset:
             section_index += group_count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.web.diff.diff import count_sections
-from docyard.web.diff.views import VIEWS, build_view, finish_page, read_view
+from docyard.web.diff.views import RENDERED, VIEWS, build_view, finish_page, read_view
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
 from docyard.web.proposals.file_tree import build_file_tree
 from docyard.web.proposals.read_marks import mark_as_read
@@ -74,9 +74,12 @@ def render_changes_page(request: PageRequest) -> Response:
         diff=diff,
         view=view,
         views=VIEWS,
-        view_url=lambda view: build_url(view=view, path=path, offset=offset or None),
+        view_url=lambda view: build_url(view=view, path=path, offset=diff.offset or None),
         since=since,
         review_range=review_range,
+        lacks_review=review_range is None and request.query.get("since") == SINCE_REVIEW,
+        has_merged_sources=view == RENDERED
+        and not source_paths.isdisjoint(document.path for document in diff.documents),
         all_changes_url=build_url(since=None),
         since_review_url=build_url(since=SINCE_REVIEW),
         diagrams=diagrams,

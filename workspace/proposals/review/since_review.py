@@ -52,7 +52,10 @@ class ChangesSinceReview(NamedTuple):
 
 
 def find_last_review(proposal: Proposal, author: Author) -> Review | None:
-    """Return the last review by a person: an approval, a request for changes, or a comment on the whole."""
+    """Return the last review by a person: an approval, a request for changes, or comments sent together.
+
+    A single comment is no review.
+    """
     return next(
         (status.review for status in reversed(proposal.reviews) if status.review.author.is_same(author)), None
     )

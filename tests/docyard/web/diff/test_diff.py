@@ -92,7 +92,9 @@ def test_pages_cover_every_section_once() -> None:
         offset = diff.next_offset
     assert headings == [f"S{n}" for n in range(MAX_SECTIONS * 2 + 5)]
     assert (page_count, diff.total) == (3, MAX_SECTIONS * 2 + 5)
-    assert build_diff(changes, offset=10_000).documents == ()
+    first_page = build_diff(changes)
+    assert build_diff(changes, offset=10_000) == build_diff(changes, offset=first_page.total) == first_page
+    assert first_page.documents
 
 
 def test_files_are_counted_and_filtered() -> None:

@@ -53,6 +53,19 @@ def test_changes_since_review_are_a_choice(reviewed: tuple[ProposalPages, Propos
     assert "The reason." in extract_text(rendered)
 
 
+def test_rendered_view_explains_why_a_document_is_shown_as_source(
+    reviewed: tuple[ProposalPages, Proposal],
+) -> None:
+    pages, proposal = reviewed
+    pages.setup.append(proposal.id, "The reason.", slug="install")
+    pages.setup.write("A text of the target.", slug="_preamble")
+    pages.setup.proposal_actions.refresh(proposal.id, AGENT_ACTOR)
+    note = "A document that main changed too is shown as source."
+    assert note in extract_text(pages.get_proposal_page(proposal, "changes?since=review&view=rendered"))
+    assert note not in extract_text(pages.get_proposal_page(proposal, "changes?since=review&view=side"))
+    assert note not in extract_text(pages.get_proposal_page(proposal, "changes?view=rendered"))
+
+
 def test_form_returns_to_the_changes_since_review(reviewed: tuple[ProposalPages, Proposal]) -> None:
     pages, proposal = reviewed
     pages.setup.append(proposal.id, "The reason.", slug="install")
@@ -99,10 +112,24 @@ def test_caller_without_a_review_has_no_choice(reviewed: tuple[ProposalPages, Pr
     html = pages.get_proposal_page(proposal, "changes?since=review")
     assert "Since your review" not in html
     assert "Proposed text." in html
+    note = "You have not reviewed this proposal, so all changes are shown."
+    assert note in extract_text(html)
+    assert note not in extract_text(pages.get_proposal_page(proposal, "changes"))
 
 
 def test_merged_proposal_has_no_choice(reviewed: tuple[ProposalPages, Proposal]) -> None:
     pages, proposal = reviewed
     pages.setup.approve(proposal)
     pages.setup.proposal_actions.merge(proposal.id, pages.setup.person())
-    assert "Since your review" not in pages.get_proposal_page(proposal, "changes?since=review")
+    html = pages.get_proposal_page(proposal, "changes?since=review")
+    assert "Since your review" not in html
+    assert "This proposal is merged, so all changes are shown." in extract_text(html)
+
+
+def test_comment_on_the_whole_alone_is_no_review(reviewed: tuple[ProposalPages, Proposal]) -> None:
+    pages, proposal = reviewed
+    pages.setup.append(proposal.id, "The reason.", slug="install")
+    pages.send_form(proposal, "comment", text="I continue tomorrow.")
+    text = extract_text(pages.get_proposal_page(proposal, "changes?since=review"))
+    assert "Since your review (1 section)" in text
+    assert "The reason." in text
