@@ -300,11 +300,11 @@ def build_diff(
             if section_count >= max_sections or page_chars >= _MAX_PAGE_CHARS:
                 next_offset = index
                 break
-            view = _build_section_view(document, group, max_change_chars)
-            if renderer is not None:
-                view = view._replace(rendered_versions=renderer.render(document, group))
+            versions = renderer.render(document, group) if renderer is not None else None
+            view = _build_section_view(document, group, max_change_chars, versions)
             sections.append(view)
-            section_count, page_chars = section_count + 1, page_chars + _count_chars(view)
+            section_count += 1
+            page_chars += _count_chars(view) if versions is None else _count_compared_chars(group)
         if sections or not groups:
             section_count += not groups
             views.append(_prefix_ids(id_prefix, _build_document_view(document, tuple(sections))))
@@ -365,7 +365,10 @@ def _prefix_ids(prefix: str, document: DocumentView) -> DocumentView:
 
 
 def _build_section_view(
-    document: DocumentChange, group: Sequence[SectionChange], max_change_chars: int
+    document: DocumentChange,
+    group: Sequence[SectionChange],
+    max_change_chars: int,
+    rendered_versions: RenderedVersions | None,
 ) -> SectionView:
     first_change = group[0]
     is_task = first_change.kind.startswith("task_")
@@ -378,8 +381,14 @@ def _build_section_view(
         format_one_line(first_change.section_title) if first_change.section_address else "Front matter",
         tuple(format_one_line(title) for title in parent_titles),
         tuple(dict.fromkeys(_format_kind(change.kind) for change in group)),
-        tuple(_build_change_view(change, document.path, max_change_chars) for change in group),
+        tuple(
+            _build_change_view(
+                change, document.path, max_change_chars, is_rendered=rendered_versions is not None
+            )
+            for change in group
+        ),
         any(change.after is not None and change.after.path == document.path for change in group) or is_task,
+        rendered_versions,
     )
 
 
@@ -390,7 +399,10 @@ def _format_kind(kind: ChangeKind) -> str:
     return "changed" if kind is ChangeKind.METADATA else kind.value
 
 
-def _build_change_view(change: SectionChange, path: str, max_change_chars: int) -> ChangeView:
+def _build_change_view(
+    change: SectionChange, path: str, max_change_chars: int, *, is_rendered: bool
+) -> ChangeView:
+    """Return a change; without rows if its section is rendered: long texts take long to compare."""
     old_text = change.before.text if change.before else ""
     new_text = change.after.text if change.after else ""
     has_rows = change.kind in _KINDS_WITH_ROWS or (
@@ -400,10 +412,10 @@ def _build_change_view(change: SectionChange, path: str, max_change_chars: int) 
         has_rows = max(len(old_text), len(new_text)) > _MAX_INLINE_CHARS
     elif change.kind in (ChangeKind.TASK_ADDED, ChangeKind.TASK_REMOVED):
         has_rows = (old_text or new_text).count("\n") > 1
-    rows = build_rows(old_text, new_text, max_change_chars) if has_rows else DiffRows()
-    # The rows show the texts, so the sentence is built without them.
+    rows = build_rows(old_text, new_text, max_change_chars) if has_rows and not is_rendered else DiffRows()
+    # The rows or the rendered versions show the texts, so the sentence is built without them.
     sentence = describe_change(_remove_texts(change) if has_rows else change, path).sentence
-    if change.kind is ChangeKind.CHANGED and change.field != "heading" and rows.rows:
+    if change.kind is ChangeKind.CHANGED and change.field != "heading" and (rows.rows or is_rendered):
         sentence = ()
     if change.kind is ChangeKind.METADATA:
         sentence = sentence[1:]  # the heading of the section is "Front matter"
@@ -417,6 +429,12 @@ def _remove_texts(change: SectionChange) -> SectionChange:
 
 def _count_chars(section: SectionView) -> int:
     return sum(len(text) for text in _iterate_texts(section))
+
+
+def _count_compared_chars(changes: Sequence[SectionChange]) -> int:
+    """Return the number of characters of both versions of changes."""
+    versions = (version for change in changes for version in (change.before, change.after))
+    return sum(len(version.text) for version in versions if version is not None)
 
 
 def _iterate_texts(section: SectionView) -> Iterator[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from docyard.web.diff import section_renderer, views
+from docyard.web.diff import diff, section_renderer, views
+from docyard.web.diff.diff import DiffRows, build_rows
 from docyard.web.diff.views import VIEWS, ViewLimits
 from tests.browser.hostile_documents import make_hostile_documents
 from tests.docyard.web.documents.page_setup import DocumentPages, serve_documents
@@ -187,3 +188,19 @@ def test_change_that_readers_do_not_see_is_shown_as_source(tmp_path: Path) -> No
             html = document_pages.get("/commit/HEAD?view=rendered")
             assert 'class="version"' not in html
             assert "&lt;!--" in html.partition("<main")[2]
+
+
+def test_rendered_section_is_not_compared_as_source(
+    pages: DocumentPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared_texts: list[str] = []
+
+    def record(old_text: str, new_text: str, max_chars: int) -> DiffRows:
+        compared_texts.append(new_text)
+        return build_rows(old_text, new_text, max_chars)
+
+    monkeypatch.setattr(diff, "build_rows", record)
+    pages.get("/commit/HEAD?view=rendered")
+    assert not any("Another" in text for text in compared_texts)
+    pages.get("/commit/HEAD?view=side")
+    assert any("Another" in text for text in compared_texts)
