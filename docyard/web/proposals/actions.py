@@ -220,6 +220,7 @@ def _comment(request: PageRequest, proposal_actions: ProposalActions, proposal: 
         file=file,
         slug=slug,
         quote=fields.get("quote", ""),
+        commit=fields.get("commit") or None,
         reply_to=fields.get("reply_to") or None,
         key=_get_idempotency_key(request),
     )

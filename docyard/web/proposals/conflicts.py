@@ -20,6 +20,7 @@ from docyard.web.proposals.authorship import would_lose_approval
 from docyard.web.proposals.view import build_common_variables
 from docyard.wording import format_author
 from workspace.errors import WorkspaceError
+from workspace.markdown.slugs import PREAMBLE
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitKind
 from workspace.merge.union import join_sides
@@ -366,7 +367,7 @@ def _build_conflict_view(
         id,
         versions_digest,
         path,
-        unit.where,
+        "introduction" if unit.where == PREAMBLE else unit.where,
         _KIND_LABELS[unit.kind],
         _build_version_view(unit, conflict.base, None) if conflict.base is not None else None,
         our_view,

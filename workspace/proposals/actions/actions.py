@@ -198,11 +198,13 @@ class ProposalActions:
         file: str | None = None,
         slug: str | None = None,
         quote: str = "",
+        commit: str | None = None,
         reply_to: str | None = None,
         key: str | None = None,
     ) -> ActionResult:
         """Comment on a proposal, a document, a section or quoted words, or reply to a comment.
 
+        `commit` is the commit of the proposal that the author has read; None for the tip.
         A suggestion needs a quote of the source that can be replaced. Raises InvalidEventText,
         SuggestionRefused, DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress.
         """
@@ -215,6 +217,7 @@ class ProposalActions:
             file=file,
             slug=slug,
             quote=quote,
+            commit=commit,
             reply_to=reply_to,
             key=key,
         )

@@ -150,10 +150,14 @@ def comment(
     file: str | None,
     slug: str | None,
     quote: str,
+    commit: str | None,
     reply_to: str | None,
     key: str | None,
 ) -> ActionResult:
-    """Comment on a proposal or a text in it, or reply to a comment, also after the proposal has ended."""
+    """Comment on a proposal or a text in it, or reply to a comment, also after the proposal has ended.
+
+    `commit` is the commit of the proposal that the author has read; None for the tip.
+    """
     comment_text = validate_text(text, "comment")
     if file is None and (slug is not None or quote):
         raise InvalidEventText("a section or a quote needs a file", fix="Give the file too.", field="file")
@@ -167,8 +171,11 @@ def comment(
         return _build_result(repository, proposal, earlier_result)
     if reply_to is not None and find_thread(proposal.content.threads, reply_to) is None:
         raise _make_no_such_comment_error(proposal, reply_to)
-    target, commit = _build_target(repository, proposal, comment_text, file, slug, quote)
-    return _append_event(repository, proposal, Commented(comment_text, target, commit, reply_to), actor, key)
+    target, target_commit = _build_target(
+        repository, proposal, comment_text, file, slug, quote, seen_commit=commit
+    )
+    body = Commented(comment_text, target, target_commit, reply_to)
+    return _append_event(repository, proposal, body, actor, key)
 
 
 def answer(
@@ -429,7 +436,7 @@ def _build_target(
     slug: str | None,
     quote: str,
     *,
-    seen_commit: str | None = None,
+    seen_commit: str | None,
 ) -> tuple[CommentTarget | None, str | None]:
     """Return the target of a comment, and its commit.
 

@@ -12,7 +12,9 @@ from docyard.caller import REVIEW_SCOPE
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
 from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE
+from workspace.edits.sections import RemoveSection
 from workspace.proposals.proposal import ProposalState
+from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture
@@ -139,6 +141,22 @@ def test_section_comment_and_its_reply_are_shown(open_pages: ProposalPages) -> N
     html = open_pages.get_proposal_page(proposal)
     assert f'id="{reply_location.partition("#")[2]}"' in html
     assert "On guide.md#use Use it. Bea" in extract_text(html)
+
+
+def test_comment_is_on_the_text_that_its_author_read(open_pages: ProposalPages) -> None:
+    proposal = open_pages.setup.submit_proposal("Words that the reviewer reads.")
+    html = open_pages.get_proposal_page(proposal, "changes")
+    assert f'<input type="hidden" name="commit" value="{proposal.tip}">' in html.partition('id="change-')[2]
+    branch = open_pages.setup.proposal_actions.open_branch(proposal.id)
+    removal = RemoveSection(file="guide.md", slug="use")
+    branch.write([removal], mode=BatchMode.ALL, tool="edit_document", client="an agent")
+    target = {"file": "guide.md", "slug": "use", "quote": "the reviewer reads"}
+    open_pages.send_form(proposal, "comment", text="Why?", commit=proposal.tip or "", **target)
+    [thread] = open_pages.reload(proposal).content.threads
+    assert thread.comment.commit == proposal.tip
+    text = extract_text(open_pages.get_proposal_page(proposal))
+    assert "Why?" in text
+    assert "the reviewer reads" in text
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,16 @@ def list_origins(html: str) -> list[str]:
     return [" ".join(re.sub("<[^>]*>", "", text).split()) for text in _ORIGIN.findall(html)]
 
 
+def test_conflict_in_the_introduction_is_named(pages: ProposalPages) -> None:
+    proposal = pages.setup.open("Introduce it")
+    for branch, text in ((proposal.content.branch, "An overview."), ("main", "A summary.")):
+        commit_file_to_branch(pages, branch, GUIDE.replace("Introduction.", text))
+    html = pages.get_proposal_page(pages.reload(proposal), "conflicts")
+    assert '<span class="path">guide.md</span>' in html
+    assert "introduction</span></h2>" in html
+    assert "_preamble" not in html
+
+
 def test_each_side_names_the_commit_that_wrote_its_text(pages: ProposalPages) -> None:
     proposal = create_conflict(pages)
     setup = pages.setup
