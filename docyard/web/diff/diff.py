@@ -87,6 +87,8 @@ def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) 
         rows += _format_unchanged(old_text[position : step.start], is_first=position == 0)
         step_chars = step.end - step.start + step.new_end - step.new_start
         if step_chars > remaining_chars:
+            if step.word_edits and remaining_chars < max_chars:
+                remaining_chars = 0  # the cut paragraph would look removed and added as a whole
             rows += _format_truncated(old_text, new_text, step, remaining_chars)
             lengths = step.end - step.start, step.new_end - step.new_start
             shown_chars = sum(min(length, remaining_chars // 2) for length in lengths)

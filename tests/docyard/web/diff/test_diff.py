@@ -141,6 +141,17 @@ def test_unchanged_text_is_limited_and_omissions_are_counted() -> None:
     assert replacement.omitted_chars == len("Old.") + 5_000 - shown_chars
 
 
+def test_changed_paragraph_that_exceeds_the_limit_is_omitted_after_others() -> None:
+    old = "One word.\n\nA long sentence with one more word in it.\n"
+    new = old.replace("word", "term")
+    change = build_rows(old, new, 40)
+    assert [(row.kind, "".join(run.text for run in row.new)) for row in change.rows] == [
+        ("words", "One term.")
+    ]
+    assert change.omitted_chars == 2 * len("A long sentence with one more word in it.\n")
+    assert [row.kind for row in build_rows(old, new, 10).rows] == ["lines"]
+
+
 def test_rows_of_tables_are_distinguished_from_other_text() -> None:
     table = "| a | b |\n|---|---|\n| one | 1 |\n| two | 2 |\n"
     rows = build_rows(f"An old text.\n\n{table}", f"A new text.\n\n{table.replace('2', '3')}").rows
