@@ -167,6 +167,7 @@ def test_conflict_in_the_introduction_is_named(pages: ProposalPages) -> None:
     for branch, text in ((proposal.content.branch, "An overview."), ("main", "A summary.")):
         commit_file_to_branch(pages, branch, GUIDE.replace("Introduction.", text))
     html = pages.get_proposal_page(pages.reload(proposal), "conflicts")
+    assert 'placeholder="Without a text, this part is removed"' in html
     assert '<span class="path">guide.md</span>' in html
     assert "introduction</span></h2>" in html
     assert "_preamble" not in html
@@ -182,6 +183,9 @@ def test_each_side_names_the_commit_that_wrote_its_text(pages: ProposalPages) ->
     html = pages.get_proposal_page(proposal, "conflicts")
     assert list_origins(html) == [f"{commit[:8]} by {name}, just now" for commit in (ours, theirs)]
     assert f'href="/commit/{theirs}"' in html
+    assert (
+        html.count(f"by <bdi>{name}</bdi>,") == 2
+    )  # a name cannot change the direction of the text after it
 
 
 def test_removed_side_names_the_commit_that_removed_it(pages: ProposalPages) -> None:
