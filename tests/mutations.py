@@ -309,6 +309,13 @@ MUTATIONS = (
         ("tests/docyard/http/test_identity.py",),
     ),
     Mutation(
+        "a comment is on the text that its author read",
+        "docyard/web/proposals/actions.py",
+        '        commit=fields.get("commit") or None,\n        reply_to=',
+        "        reply_to=",
+        ("tests/docyard/web/proposals/test_actions.py",),
+    ),
+    Mutation(
         "a token without the scope for reviews merges nothing that is protected",
         "workspace/proposals/actions/merge_gate.py",
         "(person is None or not may_review)",
