@@ -11,10 +11,8 @@ import pytest
 from docyard.caller import REVIEW_SCOPE
 from tests.docyard.web.proposals.pages import ProposalPages, create_pages, extract_text
 from tests.loops import loop_over
-from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, RULE
-from workspace.edits.sections import RemoveSection
+from tests.workspace.proposals.actions.proposal_setup import AGENT_ACTOR, GUIDE, RULE
 from workspace.proposals.proposal import ProposalState
-from workspace.writing.plan import BatchMode
 
 
 @pytest.fixture
@@ -147,9 +145,10 @@ def test_comment_is_on_the_text_that_its_author_read(open_pages: ProposalPages) 
     proposal = open_pages.setup.submit_proposal("Words that the reviewer reads.")
     html = open_pages.get_proposal_page(proposal, "changes")
     assert f'<input type="hidden" name="commit" value="{proposal.tip}">' in html.partition('id="change-')[2]
-    branch = open_pages.setup.proposal_actions.open_branch(proposal.id)
-    removal = RemoveSection(file="guide.md", slug="use")
-    branch.write([removal], mode=BatchMode.ALL, tool="edit_document", client="an agent")
+    repo = open_pages.setup.repo
+    repo.git("switch", "-q", proposal.content.branch)
+    repo.commit({"guide.md": GUIDE.partition("## Use")[0]}, "Remove a section")
+    repo.git("switch", "-q", "main")
     target = {"file": "guide.md", "slug": "use", "quote": "the reviewer reads"}
     open_pages.send_form(proposal, "comment", text="Why?", commit=proposal.tip or "", **target)
     [thread] = open_pages.reload(proposal).content.threads
