@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from workspace.errors import WorkspaceError
-from workspace.git.remotes.exchange import RemoteTooSlow, RemoteUnreachable
+from workspace.git.remotes.exchange import PushNotBegun, RemoteTooSlow, RemoteUnreachable
 from workspace.git.remotes.remote import BranchSelection, GitRemotes, PushRejected
 from workspace.git.store import GitStore, require_writable, sync_written_objects
 from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX
@@ -264,6 +264,8 @@ def _push_commit(remotes: GitRemotes, peer: Peer, branch: str, base: str | None,
         failure: WorkspaceError | None = remotes.push(peer, {branch: commit}, expected={branch: base}).get(
             branch
         )
+    except PushNotBegun:
+        raise
     except (RemoteUnreachable, RemoteTooSlow) as error:
         failure = error
     if failure is None:

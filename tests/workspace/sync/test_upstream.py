@@ -16,7 +16,7 @@ from tests.workspace.sync.conftest import SyncPair, open_sync_pair
 from tests.workspace.sync.proxy import Proxy
 from workspace.edits.tasks import AddTask
 from workspace.git.remotes.credentials import Access
-from workspace.git.remotes.exchange import RemoteUnreachable
+from workspace.git.remotes.exchange import PushNotBegun, RemoteUnreachable
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
 from workspace.git.store import GitStore
 from workspace.publishing.after_commit import record_commits
@@ -284,6 +284,7 @@ def test_push_whose_connection_is_cut_succeeded_if_the_remote_has_the_commit(
     pair, proxy, node = cut_node
     node.add_task("Second")
     total = proxy.count_forwarded_bytes(upward=False)
+    sent = proxy.count_forwarded_bytes(upward=True)
     list_branches = GitRemotes.list_branches
 
     def list_without_cut(*arguments: Any, **options: Any) -> dict[str, str]:
@@ -295,12 +296,42 @@ def test_push_whose_connection_is_cut_succeeded_if_the_remote_has_the_commit(
     proxy.cut(total - 1)
     assert node.add_task("Third").commit == pair.read_remote_tip()
     tip = pair.read_remote_tip()
-    proxy.cut(1)
-    with pytest.raises(RemoteUnreachable):
+    proxy.cut(sent - 100, upward=True)  # in the pack
+    with pytest.raises(RemoteUnreachable) as raised:
         node.add_task("Fourth")
+    assert not isinstance(raised.value, PushNotBegun)
     assert pair.read_remote_tip() == node.tip == tip
     assert node.add_task("Fourth").commit == pair.read_remote_tip()
     assert read_titles(pair.remote_repo) == ["Begin", "First", "Second", "Third", "Fourth"]
+
+
+@pytest.mark.parametrize("cut_bytes", [0, 1])
+def test_push_that_cannot_begin_changes_nothing_though_the_remote_cannot_be_read(
+    cut_node: tuple[SyncPair, Proxy, Node], cut_bytes: int
+) -> None:
+    pair, proxy, node = cut_node
+    tip = pair.read_remote_tip()
+    proxy.cut(cut_bytes)
+    with pytest.raises(RemoteUnreachable):
+        node.add_task("Second")
+    assert node.tip == tip
+    proxy.cut(None)
+    assert node.add_task("Second").commit == pair.read_remote_tip()
+    assert read_titles(pair.remote_repo) == ["Begin", "First", "Second"]
+
+
+def test_write_is_refused_while_the_folder_of_the_remote_is_missing(
+    nodes: list[Node], remote_repo: Repo, tmp_path: Path
+) -> None:
+    node = nodes[0]
+    tip = node.add_task("First").commit
+    remote_repo.path.rename(tmp_path / "moved.git")
+    with pytest.raises(RemoteUnreachable):
+        node.add_task("Second")
+    assert node.tip == tip
+    (tmp_path / "moved.git").rename(remote_repo.path)
+    assert node.add_task("Second").commit == remote_repo.head()
+    assert read_titles(remote_repo) == ["Begin", "First", "Second"]
 
 
 def test_push_has_an_unknown_result_if_the_remote_cannot_be_read(

@@ -63,6 +63,10 @@ class RemoteUnreachable(WorkspaceError):
         )
 
 
+class PushNotBegun(RemoteUnreachable):
+    """An error: a push whose connection failed before it sent a commit, so the remote has not changed."""
+
+
 class RemoteTooSlow(WorkspaceError):
     """An error: an exchange with a remote that exceeded its time limit, `seconds`."""
 
@@ -161,6 +165,7 @@ class Exchange(pygit2.RemoteCallbacks):
     `rejections` maps the names of rejected refs to the reasons of the remote. `remote_output` is the
     text that the remote prints for people. `expected_commits` are the commits at which the pushed refs of the
     remote must be, by name, and None for those that must not exist; refs that it lacks may be anywhere.
+    `has_begun_push` is True if a push may have sent something.
     """
 
     def __init__(self, peer: Peer, progress: Progress | None = None) -> None:
@@ -168,6 +173,7 @@ class Exchange(pygit2.RemoteCallbacks):
         self.rejections: dict[str, str] = {}
         self.remote_output = ""
         self.expected_commits: Mapping[str, str | None] = {}
+        self.has_begun_push = False
         self._peer = peer
         self._progress = progress
         self._deadline = time.monotonic() + peer.seconds
@@ -226,6 +232,7 @@ class Exchange(pygit2.RemoteCallbacks):
             expected = self.expected_commits.get(update.dst_refname, old_commit)
             if old_commit not in (expected or NULL_ID, str(update.dst)):
                 raise RefMoved(update.dst_refname)
+        self.has_begun_push = True
 
     def push_update_reference(self, refname: str, message: str | None) -> None:
         if message is not None:

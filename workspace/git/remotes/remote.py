@@ -19,7 +19,15 @@ from typing import ClassVar, NamedTuple
 import pygit2
 
 from workspace.errors import WorkspaceError
-from workspace.git.remotes.exchange import Exchange, Peer, Progress, RefMoved, clean_message
+from workspace.git.remotes.exchange import (
+    Exchange,
+    Peer,
+    Progress,
+    PushNotBegun,
+    RefMoved,
+    RemoteUnreachable,
+    clean_message,
+)
 from workspace.git.remotes.local_push import ONLY_GIT_PUSH, FolderPushRefused, push_to_folder
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.remotes.url import RemoteUrl, Transport, parse_remote_url
@@ -184,7 +192,8 @@ class GitRemotes:
         None for a commit removes the branch. Nothing is forced: our commits must descend from those of the
         remote, else the error is RemoteMoved. It is the error too if a branch of the remote is neither at its
         commit in `expected` (None: missing) nor at the pushed one. Unless the remote is a folder, libgit2
-        then refuses the full push, so each branch has that error. Raises the errors of `RemoteProcess.run`.
+        then refuses the full push, so each branch has that error. Raises PushNotBegun, and the errors of
+        `RemoteProcess.run`.
         """
         call = partial(_push, commits=dict(commits), expected=dict(expected or {}))
         rejections, message = self._process.run(peer, call, progress)
@@ -265,6 +274,9 @@ def _push(
     except pygit2.GitError as error:
         # libgit2 checks for a fast-forward before it sends anything; pygit2 does not return the error code.
         if not any(phrase in str(error) for phrase in _NOT_AHEAD_MESSAGES):
+            failure = peer.build_error(error)
+            if isinstance(failure, RemoteUnreachable) and not exchange.has_begun_push:
+                raise PushNotBegun(peer.name, failure.details["reason"]) from error
             raise
         return dict.fromkeys(commits, "non-fast-forward"), exchange.remote_output
     reasons = {name.removeprefix(_HEADS): reason for name, reason in exchange.rejections.items()}
