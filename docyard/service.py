@@ -149,7 +149,7 @@ def build_repository_service(
         try:
             workspace.recover()
         except WorkspaceError as error:  # each write recovers first, and then raises this error
-            log.warning("the recovery after a crash failed: %s", error.message)
+            log.warning("the recovery after a crash failed: %s", error)
         index.update_to_tip(progress)
         index.links.update_in_background(workspace.snapshot())
 

@@ -238,7 +238,7 @@ class Synchronizer:
         status = self._workspace.sync_status()
         last_failure = status.failure
         if last_failure is None or last_failure.error.message != error.message:
-            log.warning("synchronization with the remote failed: %s. %s", error.message, error.fix)
+            log.warning("synchronization with the remote failed: %s", error)
         since = last_failure.since if last_failure is not None else datetime.now(UTC)
         status.failure = ExchangeFailure(error, since)
         self._retry_at = time.monotonic() + self._retry_delay_s

@@ -45,6 +45,7 @@ from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
 from docyard.identity.verifier import INVALID_TOKEN, Authenticated, TokenRefusal, Verifier
 from docyard.limits.addresses import group_address
 from docyard.sessions.sessions import MAX_SESSION_S, Session, Sessions
+from docyard.telemetry.logs import StateText
 from docyard.web.urls import FEED_PREFIX
 from workspace.errors import WorkspaceError
 
@@ -85,7 +86,7 @@ class TokenVerifier:
                 else await to_thread.run_sync(self._person_tokens.find_owner, authenticated.person.token)
             )
         except WorkspaceError as error:
-            log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
+            log.warning("people's tokens cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
             return None
         if (
             known_person is None
@@ -105,7 +106,7 @@ def _find_person(person_tokens: Tokens, secret: str) -> KnownPerson | TokenRefus
     except InvalidToken:
         return None
     except WorkspaceError as error:
-        log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
+        log.warning("people's tokens cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
         if isinstance(error, EngineUnavailable):
             return TokenRefusal("tokens cannot be checked now", "Try again in a moment.", 503, "", _RETRY_S)
         return None

@@ -262,7 +262,7 @@ class ToolCalls:
             except ServerClosing:
                 log.debug("background work was stopped")
             except WorkspaceError as error:  # a later call reports it to its client
-                log.warning("background work: %s", error.message)
+                log.warning("background work failed: %s", error)
             except Exception:
                 log.exception("background work failed")
 

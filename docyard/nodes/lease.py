@@ -280,7 +280,7 @@ class WriterLease:
                 if not self._renew(token):
                     return
             except EngineUnavailable as error:
-                log.warning("the lease to write cannot be renewed: %s", error.message)
+                log.warning("the lease to write cannot be renewed: %s", error)
                 with self._condition:
                     if not self._is_valid():
                         self._forget(token)

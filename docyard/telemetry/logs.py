@@ -1,7 +1,7 @@
 """Logs as JSON or text, one line for each message, without content.
 
-A message keeps numbers, identifiers, such as the name of a tool, and each `StateText`. Other parts are
-replaced by `…`, because they may be questions, texts, or paths of documents. Of a message of a library only
+A message keeps numbers, identifiers, such as the name of a tool, each `StateText`, and the code of an error.
+Other parts are replaced by `…`, because they may be questions, texts, or paths of documents. Of a message of a library only
 its place in the code is logged. An exception is logged as its type and the places in the code.
 `log_content = true` logs messages as they are.
 """
@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, TextIO
 
 from docyard.telemetry.request_ids import get_request_id
+from workspace.errors import WorkspaceError
 
 FIELDS = "docyard_fields"
 """The attribute of a log record with further fields: `log.info("request", extra={FIELDS: {...}})`."""
@@ -103,7 +104,9 @@ class ContentFreeFormatter(logging.Formatter):
 
 
 def _hide_content(value: object) -> object:
-    """Return a number or an identifier unchanged, and a placeholder for anything else."""
+    """Return a number or an identifier unchanged, the code of an error, and a placeholder for other values."""
+    if isinstance(value, WorkspaceError):
+        return value.code
     if value is None or isinstance(value, bool | int | float | StateText):
         return value
     return value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) else _HIDDEN

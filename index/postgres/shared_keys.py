@@ -100,7 +100,7 @@ class SharedSigningKeys(SigningKeys):
             replica_keys = self._read_from_replica()
             if replica_keys is None:
                 if self._keys is None:
-                    log.warning("the keys of the nodes cannot be read, so this node signs: %s", error.message)
+                    log.warning("the keys of the nodes cannot be read, so this node signs: %s", error)
                 return None
             keys = replica_keys
         self._keys = keys

@@ -106,6 +106,6 @@ class VectorExchange:
                 )
             return use(self._shared)
         except EngineUnavailable as error:
-            log.warning("vectors are not exchanged with other nodes: %s", error.message)
+            log.warning("vectors are not exchanged with other nodes: %s", error)
             self._marked_on = 0
             return None

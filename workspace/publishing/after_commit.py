@@ -103,7 +103,7 @@ def describe_failure(error: Exception) -> str:
     An expected error has a message for users. Any other error is logged with its traceback and a reference.
     """
     if isinstance(error, WorkspaceError):
-        log.warning("a step after a commit failed: %s", error.message)
+        log.warning("a step after a commit failed: %s", error)
         return error.message
     import secrets
 

@@ -226,7 +226,7 @@ class RemoteUpstream:
         except WorkspaceError as error:
             if branch == self._workspace.branch:
                 raise
-            log.warning("a branch of proposals was not updated from the remote: %s", error.message)
+            log.warning("a branch of proposals was not updated from the remote: %s", error)
 
 
 class _ExchangeProcess:

@@ -13,6 +13,7 @@ import pytest
 
 from docyard.telemetry.logs import FIELDS, ContentFreeFormatter, LogOptions, configure_logs
 from docyard.telemetry.request_ids import choose_request_id, get_request_id, set_request_id
+from index.port import EngineUnavailable
 from tests.loops import loop_over
 
 SECRET = "how do I rotate the payroll key?"
@@ -51,6 +52,13 @@ def test_log_has_numbers_and_identifiers_but_no_other_text() -> None:
 @loop_over("content", ["guides/payroll.md", "two words", "a\nb", b"bytes", ["list"], ValueError(SECRET)])
 def test_content_is_hidden(content: Any) -> None:
     assert json.loads(format_record("failed: %s", content))["message"] == "failed: …"
+
+
+def test_code_of_an_error_is_logged_without_its_message() -> None:
+    error = EngineUnavailable(SECRET, fix="Start it.")
+    assert json.loads(format_record("failed: %s", error))["message"] == "failed: ENGINE_UNAVAILABLE"
+    line = format_record("failed: %s", error, includes_content=True)
+    assert json.loads(line)["message"] == f"failed: {SECRET}"
 
 
 def test_message_of_a_library_is_its_place_only() -> None:
