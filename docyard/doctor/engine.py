@@ -19,6 +19,7 @@ MAX_LAG_BYTES = 16 * 1024 * 1024
 def check_engine(options: EngineOptions) -> Iterator[Finding]:
     """Yield the state of the database of indexes and of its replica, and their problems."""
     from index.port import EngineUnavailable
+    from index.postgres.database import build_missing_right
     from index.postgres.server_state import read_server_state
 
     if options.database is None:
@@ -38,6 +39,9 @@ def check_engine(options: EngineOptions) -> Iterator[Finding]:
             "Name the primary server in engine.url, or all servers with ?target_session_attrs=read-write.",
         )
         return
+    if not primary.may_create_tables:
+        failure = build_missing_right()
+        yield Finding(Severity.ERROR, AREA, failure.message, failure.fix)
     if options.replica is None:
         return
     try:

@@ -1,8 +1,8 @@
 """Logs as JSON or text, one line for each message, without content.
 
 A message keeps numbers, identifiers, such as the name of a tool, each `StateText`, and the code of an error.
-Other parts are replaced by `…`, because they may be questions, texts, or paths of documents. Of a message of a library only
-its place in the code is logged. An exception is logged as its type and the places in the code.
+Other parts are replaced by `…`, because they may be questions, texts, or paths of documents. Of a message of
+a library only its place in the code is logged. An exception is logged as its type and the places in the code.
 `log_content = true` logs messages as they are.
 """
 
@@ -104,7 +104,7 @@ class ContentFreeFormatter(logging.Formatter):
 
 
 def _hide_content(value: object) -> object:
-    """Return a number or an identifier unchanged, the code of an error, and a placeholder for other values."""
+    """Return a number or an identifier unchanged, the code of an error, and a placeholder else."""
     if isinstance(value, WorkspaceError):
         return value.code
     if value is None or isinstance(value, bool | int | float | StateText):

@@ -167,14 +167,21 @@ def _describe_failure(error: psycopg.Error) -> EngineUnavailable | None:
             fix="Name the primary server in the URL, and the replica in the URL for reads.",
         )
     if code in ("42501", "3F000"):
-        return EngineUnavailable(
-            "the user of the engine's database may not create or change its tables",
-            fix="Grant this user CREATE on the schema: `GRANT CREATE ON SCHEMA public TO …`.",
-        )
+        return build_missing_right()
     driver = _driver()
     if isinstance(error, driver.OperationalError | driver.InterfaceError):
         # The driver's texts name hosts and users.
         return EngineUnavailable(
-            "the engine's database cannot be reached", fix="Start the database, or correct its URL."
+            "the engine's database cannot be reached",
+            fix="Start the database, or correct its URL, or the password for it "
+            "(~/.pgpass, PGPASSFILE or PGPASSWORD).",
         )
     return None
+
+
+def build_missing_right() -> EngineUnavailable:
+    """Return the error for a user who may not create tables, or not change those that exist."""
+    return EngineUnavailable(
+        "the user of the engine's database may not create or change its tables",
+        fix="Grant this user CREATE on the schema: `GRANT CREATE ON SCHEMA public TO …`.",
+    )

@@ -14,7 +14,8 @@ MIN_VERSION = 15
 class ServerState(NamedTuple):
     """The state of a server. `position` is the number of bytes of the log that queries see.
 
-    `synchronous_commit` and `has_synchronous_replicas` matter at the primary server only.
+    `may_create_tables` is True if the user has the right to create tables. It, `synchronous_commit` and
+    `has_synchronous_replicas` matter at the primary server only.
     """
 
     major_version: int
@@ -23,6 +24,7 @@ class ServerState(NamedTuple):
     synchronous_commit: str
     has_synchronous_replicas: bool
     position: int
+    may_create_tables: bool
 
 
 def read_server_state(database: Database) -> ServerState:
@@ -39,7 +41,8 @@ def _read(connection: Connection) -> ServerState:
             pg_wal_lsn_diff(
                 CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
                 '0/0'
-            )::bigint
+            )::bigint,
+            coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
         """
     ).fetchall()
     return ServerState(*row)

@@ -62,6 +62,27 @@ def test_database_without_a_replica_is_a_note(
 
 
 @process
+def test_user_who_may_not_create_tables_is_an_error(postgres: PostgresServer) -> None:  # noqa: F811
+    url = postgres.create_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+    try:
+        _, error = list_findings(url.replace("docyard@", "reader@"))
+        assert error.severity is Severity.ERROR
+        assert "may not create" in error.message
+        assert "GRANT CREATE" in error.fix
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("GRANT CREATE ON SCHEMA public TO reader")
+        assert [finding.severity for finding in list_findings(url.replace("docyard@", "reader@"))] == [
+            Severity.NOTE
+        ]
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP OWNED BY reader")
+            connection.execute("DROP ROLE reader")
+
+
+@process
 def test_replica_is_reported_with_its_lag(
     postgres: PostgresServer,  # noqa: F811
     replica: PostgresServer,
