@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from docyard.nodes.forwarding import AnswerLost, NotForwarded, OtherBranch, forward
 from docyard.nodes.lease import WriterLease, build_repository_key
+from docyard.telemetry.logs import StateText
 from tools.dispatcher import WriteCall
 from workspace.errors import WorkspaceError
 from workspace.git.store import require_writable
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from tools.tool import Answer
     from workspace.git.remotes.credentials import Access
     from workspace.workspace import Workspace
+
+log = logging.getLogger("docyard")
 
 _FORWARD_TIME_S = 20.0  # in which a call is sent to the node that writes, or executed here
 _RETRY_INTERVAL_S = 0.2
@@ -74,6 +78,8 @@ class Node:
                 holder = None
             except NotForwarded:
                 if time.monotonic() > deadline:
+                    url = StateText(holder.url) if holder is not None else None
+                    log.warning("the node that writes takes no calls; can its node_url be reached, %s?", url)
                     raise Busy("another node writes to the repository, and does not answer") from None
             except AnswerLost:
                 if not call.has_key or time.monotonic() > deadline:

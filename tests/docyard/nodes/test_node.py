@@ -156,12 +156,15 @@ def test_answer_without_the_signature_does_not_count(
 
 
 @pytest.mark.process
-def test_holder_that_does_not_answer_is_busy(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_holder_that_does_not_answer_is_busy(
+    node: Node, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     holder = Holder("other", "http://127.0.0.1:9", SECRET, 7)
     monkeypatch.setattr(node, "_find_other_holder", lambda: holder)
     monkeypatch.setattr(node_module, "_FORWARD_TIME_S", 0.3)
     with pytest.raises(Busy, match="does not answer"):
         node.route(CALL, lambda: HERE)
+    assert "can its node_url be reached, http://127.0.0.1:9?" in caplog.text
 
 
 @loop_over("body", [b"", b"[]", b"{}", b"\xff", json.dumps({"id": 1}).encode(), b"[" * 100_000])
