@@ -152,6 +152,9 @@ def command(
         write_settings(configuration.file, configuration.text, new_text)
         file = configuration.file
     _report(before, after, results, file, config, are_equal=are_equal, as_json=as_json)
+    node_url = None if configuration is None else configuration.settings.engine.node_url
+    if file is not None and after.url is None and node_url is not None and not as_json:
+        click.echo(f"node_url was removed, which needs the database. After the way back, set it: {node_url}")
     return Exit.DONE if are_equal else Exit.PROBLEMS
 
 

@@ -74,6 +74,7 @@ def test_move_to_a_database_and_back_changes_one_setting_of_the_file(
     output = capsys.readouterr().out
     assert "Switched from postgresql to files in server.toml. Restart the server." in output
     assert f"To go back: docyard engine use {url} --config {file}" in output
+    assert output.endswith("After the way back, set it: http://10.0.0.2:8000\n")
     assert file.read_text("utf-8") == SETTINGS
 
 
