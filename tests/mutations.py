@@ -43,6 +43,13 @@ _UPSTREAM_TESTS = ("tests/workspace/sync/test_upstream.py",)
 
 MUTATIONS = (
     Mutation(
+        "a call that failed on a node does not answer with the commit of another node",
+        "workspace/publishing/publish.py",
+        "        if not self._is_local:\n            note_commit(journal.commit)\n",
+        "        note_commit(journal.commit)\n",
+        _UPSTREAM_TESTS,
+    ),
+    Mutation(
         "a refresh is no change since a review",
         "workspace/proposals/review/since_review.py",
         "merge_commits(reviewed, base) if base is not None else None",

@@ -76,7 +76,7 @@ class Publication:
 
     An unfinished publication is recovered on entry; `recovery_result` is the result. With `durable`, a commit
     survives a loss of power once `publish` has returned it. With `is_local`, the repository that nodes share
-    is not changed, because it has the commit already.
+    is not changed, because it has the commit already, which is not one of this call.
 
     The constructor raises InvalidBranch for a name that Git does not accept.
 
@@ -93,6 +93,7 @@ class Publication:
         self._store = store
         self._branch = branch
         self._durable = durable
+        self._is_local = is_local
         self._upstream = None if is_local else store.upstream
         self._stack = ExitStack()
         self._staging_folder: StagingFolder | None = None
@@ -310,7 +311,8 @@ class Publication:
             if not isinstance(error, OSError):
                 raise
         self._is_swap_in_progress = False
-        note_commit(journal.commit)
+        if not self._is_local:
+            note_commit(journal.commit)
         # The commit exists now. Recovery repeats failed steps before the next publication.
         author, caveat = batch.author, "its objects are not protected from a git gc that runs"
         are_objects_protected = run_with_caveat(partial(_protect_objects, objects), False, caveat)

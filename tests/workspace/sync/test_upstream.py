@@ -185,6 +185,18 @@ def test_lease_that_is_lost_again_and_again_is_busy(nodes: list[Node], remote_re
     assert (first.tip, remote_repo.head()) == (tip, tip)
 
 
+@pytest.mark.guarantee
+def test_commit_of_another_node_is_not_that_of_a_call_that_failed(nodes: list[Node]) -> None:
+    first, second = nodes
+    first.add_task("First")
+    tip = second.add_task("Second").commit
+    first.lease.lost_checks = 100
+    with record_commits() as record, pytest.raises(Busy):
+        first.add_task("Third")
+    assert first.tip == tip
+    assert record.commit is None
+
+
 def test_commits_of_a_person_in_the_clone_are_pushed_with_the_next_lease(
     remote_repo: Repo, tmp_path: Path
 ) -> None:
