@@ -393,7 +393,9 @@ def test_threads_of_one_process_download_each_segment_once(
 
 
 def test_user_without_rights_gets_the_statement_that_grants_them(open_node: OpenNode, url: str) -> None:
-    execute(url, "CREATE ROLE reader LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    # A role is known to all databases of the server, and the test runs several times.
+    execute(url, "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN")
+    execute(url, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     node = open_node("first", url=url.replace("docyard@", "reader@"))
     with pytest.raises(EngineUnavailable, match="may not create") as error:
         apply(node, None, "c1", "a.md")
