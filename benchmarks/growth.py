@@ -9,7 +9,6 @@ is installed.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -17,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.child import MeasurementFailed, make_child_environment, measure
-from benchmarks.corpus import Corpus, CorpusTooSmall
-from benchmarks.reports import page, plot
-from benchmarks.reports.report_rows import describe_machine
+from benchmarks.child import make_child_environment, measure
+from benchmarks.corpus import Corpus
+from benchmarks.reports import page
+from benchmarks.reports.growth_report import report_growth
 from benchmarks.search import full_index
 from benchmarks.stages import BenchmarkContext
 
@@ -88,21 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "large", type=Path, help="a larger folder of Markdown; three copies of it are measured too"
     )
     folders = parser.parse_args(arguments)
-    points = []
-    try:
-        for point in measure_points(folders.small, folders.large):
-            print(json.dumps(point), flush=True)
-            points.append(point)
-    except (CorpusTooSmall, MeasurementFailed) as error:
-        print(error, file=sys.stderr)
-        return 2
-    results = {"machine": describe_machine(), "processes": max(full_index.PROCESS_COUNTS), "points": points}
-    page.RESULTS_FOLDER.mkdir(exist_ok=True)
-    (page.RESULTS_FOLDER / f"{page.GROWTH_NAME}.json").write_text(json.dumps(results, indent=1) + "\n")
-    if plot.is_matplotlib_installed():
-        plot.draw_growth(points, page.PAGE.parent / "growth.svg")
-    print(f"Rewrote {page.write_page()}.")
-    return 0
+    points = measure_points(folders.small, folders.large)
+    return report_growth(page.GROWTH_NAME, points, processes=max(full_index.PROCESS_COUNTS))
 
 
 if __name__ == "__main__":

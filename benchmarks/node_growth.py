@@ -10,7 +10,6 @@ index, and answers each question once. Stores the results, and draws nodes.svg i
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import tempfile
@@ -19,11 +18,11 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from benchmarks.child import MeasurementFailed, measure
-from benchmarks.corpus import Corpus, CorpusTooSmall, draw_queries, make_repository
+from benchmarks.child import measure
+from benchmarks.corpus import Corpus, draw_queries, make_repository
 from benchmarks.engines import postgres
 from benchmarks.reports import page, plot
-from benchmarks.reports.report_rows import describe_machine
+from benchmarks.reports.growth_report import report_growth
 from benchmarks.stages import QUERY_COUNT
 
 COPY_COUNTS = (1, 5, 10, 19)
@@ -122,21 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("corpus", type=Path, help="a folder of Markdown")
     parser.add_argument("--copies", type=int, nargs="+", default=COPY_COUNTS, help="the sizes, in copies")
     options = parser.parse_args(arguments)
-    points = []
-    try:
-        for point in measure_points(options.corpus, options.copies):
-            print(json.dumps(point), flush=True)
-            points.append(point)
-    except (CorpusTooSmall, MeasurementFailed) as error:
-        print(error, file=sys.stderr)
-        return 2
-    results = {"machine": describe_machine(), "points": points}
-    page.RESULTS_FOLDER.mkdir(exist_ok=True)
-    (page.RESULTS_FOLDER / f"{page.NODES_NAME}.json").write_text(json.dumps(results, indent=1) + "\n")
-    if plot.is_matplotlib_installed():
-        plot.draw_growth(points, page.PAGE.parent / "nodes.svg", plot.NODE_PANELS)
-    print(f"Rewrote {page.write_page()}.")
-    return 0
+    points = measure_points(options.corpus, options.copies)
+    return report_growth(page.NODES_NAME, points, plot.NODE_PANELS)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from docyard.nodes.forwarding import AnswerLost, NotForwarded, OtherBranch, forward
+from docyard.nodes.client import AnswerLost, NotForwarded, OtherBranch, forward
 from docyard.nodes.lease import WriterLease, build_repository_key
 from docyard.telemetry.logs import StateText
 from tools.dispatcher import WriteCall

@@ -40,7 +40,7 @@ COLUMNS = (
 
 
 class Result(NamedTuple):
-    """What a fault cost. `lease_s` is the time at the fault until the primary server would count as down.
+    """The cost of a fault. `lease_s` is the time at the fault until the primary server would count as down.
 
     `gap_s` is the longest time without an acknowledged write. `stale_answer_count` counts answers of a node,
     and `stale_read_count` readings of a replica, that lack a write that was acknowledged before the question.

@@ -60,7 +60,7 @@ BOUNDARY_MODULES = {
         "docyard/sessions/",
     ),
     "smtplib": ("docyard/notifications/mail.py",),
-    "http.client": ("docyard/nodes/forwarding.py", "docyard/notifications/webhook.py"),
+    "http.client": ("docyard/nodes/client.py", "docyard/notifications/webhook.py"),
     "subprocess": ("docyard/",),
     "os.environ": ("docyard/environment.py",),
     "os.environb": ("docyard/environment.py",),

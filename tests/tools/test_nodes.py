@@ -1,4 +1,4 @@
-"""What a client gets from one node and gives to another one: cursors, handles and secrets of claims."""
+"""Cursors, handles and secrets of claims that a client gets from one node and gives to another one."""
 
 from __future__ import annotations
 

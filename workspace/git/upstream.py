@@ -20,7 +20,7 @@ class Upstream(Protocol):
         ...
 
     def push(self, branch: str, base: str | None, commit: str | None) -> bool:
-        """Move the shared branch from `base` to `commit`; None stands for a missing branch.
+        """Move the shared branch from `base` to `commit`; None is a missing branch.
 
         Return True if the shared branch is at `commit`. Return False if it is not, because another node has
         moved it or may write now: the caller then leaves its blocks, and plans again in a new one.

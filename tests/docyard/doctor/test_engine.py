@@ -1,4 +1,4 @@
-"""What `docyard doctor` reports of the database of indexes."""
+"""The report of `docyard doctor` on the database of indexes."""
 
 from __future__ import annotations
 
