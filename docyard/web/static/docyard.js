@@ -117,10 +117,13 @@ function focusForm(details, selector = "textarea, a[href], button") {
   if (top < barHeight || bottom > innerHeight) form.scrollIntoView({ block: height < innerHeight - 2 * barHeight ? "center" : "start" });
 }
 
-// Letters that are typed after a click on the summary are then no shortcuts.
+// Opened at once, because letters that are typed after a click on the summary are then no shortcuts.
 document.addEventListener("click", (event) => {
   const details = event.target.closest?.("details.say > summary")?.parentElement;
-  if (details && !details.open) setTimeout(() => { if (details.open) focusForm(details, "textarea"); });
+  if (!details || details.open || event.defaultPrevented) return;
+  event.preventDefault();
+  details.open = true;
+  focusForm(details, "textarea");
 });
 
 // The address can name an action of the page, such as after a login: #[approve], #[merge].

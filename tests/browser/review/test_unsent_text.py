@@ -231,6 +231,24 @@ def test_lines_of_both_columns_are_quoted_once(sample_site: SampleSite, ana_page
     expect(ana_page.get_by_text("All of this?")).to_be_visible()
 
 
+def test_opened_form_has_the_focus_before_the_next_key(sample_site: SampleSite, ana_page: Page) -> None:
+    from playwright.sync_api import expect
+
+    ana_page.goto(f"/proposals/{sample_site.proposal_ids['retries']}/changes")
+    summary = ana_page.locator(".changed-section details.say > summary").first
+    area = ana_page.locator(".changed-section details.say[open] textarea").first
+    # In the same task: a key that follows the click would otherwise be a shortcut.
+    assert summary.evaluate("(summary) => { summary.click(); return document.activeElement.name; }") == "text"
+    summary.click()
+    expect(area).to_be_hidden()
+    for key in ("Enter", " "):
+        summary.press(key)
+        expect(area).to_be_focused()
+        expect(area).to_have_value("")
+        ana_page.keyboard.press("Escape")
+        expect(area).to_be_hidden()
+
+
 def test_shortcut_submits_an_edit(sample_site: SampleSite, ana_page: Page) -> None:
     from playwright.sync_api import expect
 
