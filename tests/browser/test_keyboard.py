@@ -24,6 +24,7 @@ def focus_by_tab(page: Page, element: Locator) -> None:
     from playwright.sync_api import expect
 
     expect(element.first).to_be_visible()
+    page.wait_for_load_state()  # a script may move the focus
     for _ in range(_MAX_TABS):
         if element.first.evaluate("element => element === document.activeElement"):
             break

@@ -107,8 +107,8 @@ def test_lost_answer_does_not_send_comments_twice(sample_site: SampleSite, ana_p
     # The server commits the review, but its answer does not arrive.
     ana_page.route("**/comment", lambda route: (route.fetch(max_redirects=0), route.abort())[-1])
     ana_page.locator("summary", has_text="Comment on the proposal").click()
-    ana_page.locator(".decide").get_by_role("button", name="Comment", exact=True).click()
-    ana_page.wait_for_timeout(500)
+    with ana_page.expect_event("requestfailed", lambda request: request.url.endswith("/comment")):
+        ana_page.locator(".decide").get_by_role("button", name="Comment", exact=True).click()
     ana_page.unroute("**/comment")
     assert count_commits(sample_site) == count + 1
     open_changes(sample_site, ana_page)
@@ -117,6 +117,7 @@ def test_lost_answer_does_not_send_comments_twice(sample_site: SampleSite, ana_p
     ana_page.locator("summary", has_text="Comment on the proposal").click()
     ana_page.locator(".decide").get_by_role("button", name="Comment", exact=True).click()
     expect(ana_page.get_by_text("This form was already sent with another text")).to_be_visible()
+    ana_page.wait_for_load_state()  # a script removes the comments that were sent
     ana_page.goto(f"{url}/changes")
     expect(ana_page.locator(".pending")).to_have_count(1)
     expect(ana_page.locator(".pending")).to_contain_text("Another one.")

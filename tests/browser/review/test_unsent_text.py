@@ -66,8 +66,8 @@ def test_typed_text_survives_a_reload(sample_site: SampleSite, ana_page: Page, s
     expect(area).to_be_focused()
     ana_page.keyboard.press("End")
     ana_page.keyboard.type("amxc Half a thou")
-    ana_page.wait_for_timeout(600)  # typed text is stored after a pause
-    assert "Half a thou" in ana_page.evaluate("sessionStorage.getItem('docyard-draft')")
+    # Typed text is stored after a pause.
+    ana_page.wait_for_function("() => sessionStorage.getItem('docyard-draft')?.includes('Half a thou')")
     text = area.input_value()
     ana_page.reload()
     expect(area).to_have_value(text)
@@ -100,6 +100,7 @@ def test_own_text_of_a_conflict_is_chosen_and_survives_a_reload(
     expect(resolve).to_be_hidden()
     own.press("Enter")
     expect(resolve).to_be_visible()
+    ana_page.wait_for_load_state()  # keys need the scripts of the page that the key has opened
     expect(own).to_be_checked()
     resolve.press("Escape")
     expect(resolve).to_be_hidden()
@@ -279,6 +280,7 @@ def test_typed_text_of_a_section_survives_a_reload_and_is_sent_once(
     expect(section.get_by_label("Quoted text")).to_have_value(quote)
     section.get_by_role("button", name="Comment", exact=True).click()
     expect(section.locator(".thread", has_text="Why a second?")).to_be_visible()
+    ana_page.wait_for_load_state()  # keys need the scripts of the page that follows
     expect(ana_page.locator("details.say[open]")).to_have_count(0)
     assert ana_page.evaluate("sessionStorage.getItem('docyard-draft')") is None
     section.locator("summary", has_text="Reply").first.click()
