@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from docyard import environment
-from index.postgres.options import FILE_ENGINE
+from index.postgres.options import FILE_ENGINE, hash_remote_url
 from index.vectors.options import NO_EMBEDDING
 from workspace.errors import WorkspaceError
 
@@ -73,6 +73,8 @@ class Service:
     `describe_sources` returns the state of each source of a server of many. `observer` limits and records
     calls. `list_shared_indexes` returns the indexes that other nodes share; it is None if they are in files.
     `node` is this server as one of several nodes that write the repository; None if it writes alone.
+    `shared_engine` is the engine in whose database nodes share people and sessions, with the repository; None
+    if this server has its own.
     """
 
     dispatcher: Dispatcher
@@ -89,6 +91,7 @@ class Service:
     observer: CallObserver | None = None
     list_shared_indexes: Callable[[], Iterable[SharedIndex]] | None = None
     node: Node | None = None
+    shared_engine: EngineOptions | None = None
 
 
 def build_repository_service(
@@ -115,10 +118,14 @@ def build_repository_service(
     from index.service import SearchIndex
     from tools.dispatcher import ToolDispatcher
 
+    shared_engine = None
     if engine.database is not None:
         from index.postgres.shared_tokens import share_tokens
 
         share_tokens(workspace, engine)
+        # Without a remote, it may be another repository on each node.
+        if (repository := hash_remote_url(workspace.git)) is not None:
+            shared_engine = engine._replace(repository=repository)
     workspace.check_settings()
     workspace.pull_request_opener = build_pull_request_opener(
         workspace, environment.read_forge_access, environment.read_remote_access
@@ -194,6 +201,7 @@ def build_repository_service(
         build_reading_dispatcher=None if read_only else build_reading_dispatcher,
         list_shared_indexes=(lambda: [shared_index]) if engine.database is not None else None,
         node=node,
+        shared_engine=shared_engine,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from workspace.errors import WorkspaceError
 
@@ -24,6 +24,11 @@ class DatabaseUnavailable(WorkspaceError):
     def __init__(self, reason: str, message: str, fix: str) -> None:
         super().__init__(message, fix=fix, reason=reason)
         self.reason = reason
+
+    @classmethod
+    def from_engine(cls, error: WorkspaceError) -> Self:
+        """Return the error for one of the engine's database, in which nodes share sessions and tokens."""
+        return cls("down", error.message, error.fix)
 
 
 class CannotCopyDatabase(WorkspaceError):

@@ -42,6 +42,14 @@ def check_engine(options: EngineOptions) -> Iterator[Finding]:
     if not primary.may_create_tables:
         failure = build_missing_right()
         yield Finding(Severity.ERROR, AREA, failure.message, failure.fix)
+    if primary.protected_tables:
+        tables = ", ".join(primary.protected_tables)
+        yield Finding(
+            Severity.ERROR,
+            AREA,
+            f"the user of the engine's database may not read or change {tables}",
+            f"Grant this user the rights: `GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO …`.",
+        )
     if options.replica is None:
         return
     try:

@@ -8,13 +8,12 @@ readers of feeds send nothing else; browsers repeat such a header by themselves,
 A list of verifiers decides which secrets are valid. `TokenVerifier` knows the server's own token and the
 named tokens of people; others are in `docyard.identity`. A secret that no verifier knows is a failed attempt,
 and only failed attempts are delayed. A valid token whose scopes are not enough is answered with 403. Sessions
-are in `docyard.sessions`; without their database, a session that is not cached is answered with 503.
+are in `docyard.sessions`; without their database, or that of people's tokens, one is answered with 503.
 """
 
 from __future__ import annotations
 
 import binascii
-import hashlib
 import hmac
 import logging
 import time
@@ -42,7 +41,14 @@ from docyard.http.login_page import (
     render_login_page,
 )
 from docyard.http.refusals import build_refusal, is_mcp_path, is_page_request
-from docyard.identity.verifier import INVALID_TOKEN, Authenticated, TokenRefusal, Verifier
+from docyard.identity.verifier import (
+    INVALID_TOKEN,
+    SERVER_PRINCIPAL,
+    Authenticated,
+    TokenRefusal,
+    Verifier,
+    digest_token_key,
+)
 from docyard.limits.addresses import group_address
 from docyard.sessions.sessions import MAX_SESSION_S, Session, Sessions
 from docyard.telemetry.logs import StateText
@@ -57,11 +63,15 @@ _MAX_TOKEN_CHARS = 1_000
 
 
 class TokenVerifier:
-    """The verifier of the server's `token`, if it is not None, and of the tokens of people."""
+    """The verifier of the server's `token`, if it is not None, and of the tokens of people.
 
-    def __init__(self, token: str | None, person_tokens: Tokens | None) -> None:
-        self._token = _digest(token) if token is not None else None
+    `issuers` are those of the users whom other verifiers know.
+    """
+
+    def __init__(self, token: str | None, person_tokens: Tokens | None, issuers: Sequence[str] = ()) -> None:
+        self._token_digest = _digest_secret(token) if token is not None else None
         self._person_tokens = person_tokens
+        self._user_prefixes = tuple(f"user:{issuer}#" for issuer in issuers)
 
     async def verify(self, secret: str, resource: str = "") -> Authenticated | TokenRefusal | None:
         """Return the owner of a secret; None if it is unknown, a refusal if tokens cannot be read now."""
@@ -71,14 +81,29 @@ class TokenVerifier:
         if self._person_tokens is not None:
             # Nodes may share the tokens in a database.
             owner = await to_thread.run_sync(_find_person, self._person_tokens, secret)
-        if self._token is not None and hmac.compare_digest(self._token, _digest(secret)):
-            return Authenticated()
+        digest = _digest_secret(secret)
+        if self._token_digest is not None and hmac.compare_digest(self._token_digest, digest):
+            return Authenticated(token_digest=digest)
         return owner if owner is None or isinstance(owner, TokenRefusal) else _build_authenticated(owner)
 
     async def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
-        """Return the current owner; None if the person's token was revoked, or has expired."""
+        """Return the current owner; None if the person's token was revoked, or has expired.
+
+        A session outlives a restart if nodes share it. So one of another token of a server, and one of a user
+        of another issuer, has ended. Raises DatabaseUnavailable.
+        """
+        key = authenticated.principal.key
+        if key == SERVER_PRINCIPAL.key:
+            is_current = self._token_digest is not None and hmac.compare_digest(
+                self._token_digest, authenticated.token_digest
+            )
+            return authenticated if is_current else None
+        if key.startswith("user:") and not key.startswith(self._user_prefixes):
+            return None
         if authenticated.person is None or not _is_person_token(authenticated):
             return authenticated
+        from index.port import EngineUnavailable
+
         try:
             known_person = (
                 None
@@ -87,11 +112,13 @@ class TokenVerifier:
             )
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
+            if isinstance(error, EngineUnavailable):
+                raise DatabaseUnavailable.from_engine(error) from error
             return None
         if (
             known_person is None
             or known_person.has_expired()
-            or not hmac.compare_digest(known_person.key, authenticated.token_key)
+            or not hmac.compare_digest(digest_token_key(known_person.key), authenticated.token_digest)
         ):
             return None
         return _build_authenticated(known_person)
@@ -117,7 +144,7 @@ def _build_authenticated(owner: KnownPerson) -> Authenticated:
     principal = Principal(
         f"token:{person.token}", person.name, scopes=owner.scopes, is_operator=ADMIN_SCOPE in owner.scopes
     )
-    return Authenticated(principal, person, owner.key, owner.expires_at)
+    return Authenticated(principal, person, digest_token_key(owner.key), owner.expires_at)
 
 
 def _is_person_token(authenticated: Authenticated) -> bool:
@@ -125,8 +152,8 @@ def _is_person_token(authenticated: Authenticated) -> bool:
     return authenticated.principal.key.startswith("token:")
 
 
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+def _digest_secret(secret: str) -> bytes:
+    return digest_token_key(secret.encode("utf-8", "surrogatepass"))
 
 
 FAILED_LOGIN_DELAY_S = 0.5
@@ -404,7 +431,7 @@ class AuthenticationMiddleware:
         owner = await self.authenticate(scope, secret)
         if isinstance(owner, Response):
             return owner
-        name = b"\n".join((_CLIENT_NAME, owner.principal.key.encode("utf-8", "replace"), owner.token_key))
+        name = b"\n".join((_CLIENT_NAME, owner.principal.key.encode("utf-8", "replace"), owner.token_digest))
         return self._build_caller(owner, self._sessions.compute_csrf_token(name))
 
     async def _check_link(self, scope: Scope, query: list[tuple[str, str]]) -> Response | None:

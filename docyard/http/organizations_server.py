@@ -110,7 +110,7 @@ def build_organizations_app(
     mcp_endpoint = OrganizationsEndpoint(hosting, endpoints, port, authentication.require_token)
     inner_app.router.routes.extend(
         [
-            *build_identity_routes(authentication, sessions, identity, challenges, port),
+            *build_identity_routes(authentication, sessions, identity, challenges, str(port)),
             Route(MCP_PATH, mcp_endpoint),
             Route(SERVER_PATH, mcp_endpoint),
             Route("/static/{name}", serve_static_file),

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from docyard.mcp_server.calls import CallObserver
     from docyard.mcp_server.http import Endpoint
     from docyard.service import Service
+    from docyard.sessions.engine import EngineSessions
     from docyard.sessions.sessions import Sessions
     from docyard.web.site import Site
     from index.service import SearchIndex
@@ -187,7 +188,8 @@ def _is_event_stream(message: Message) -> bool:
 class AppComponents(NamedTuple):
     """The components of an application: pages, people's tokens, the MCP endpoint, and further routes.
 
-    `site` is None if the server has no pages, because it serves many sources. `operations` has the state of
+    `site` is None if the server has no pages, because it serves many sources. `shared_sessions` are those of
+    the nodes of a repository; without them, sessions are in memory. `operations` has the state of
     the server, its metrics and its limits by address. `open_reading_endpoint` opens an endpoint without the
     tools that write, for callers who may only read; it is None if no tool writes. `wrap_checks` returns the
     application with the endpoint for other nodes in front of its checks.
@@ -200,6 +202,7 @@ class AppComponents(NamedTuple):
     operations: Operations = Operations()
     open_reading_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]] | None = None
     wrap_checks: Callable[[ASGIApp], ASGIApp] = lambda app: app
+    shared_sessions: EngineSessions | None = None
 
 
 def build_app(
@@ -214,18 +217,20 @@ def build_app(
     A request passes three checks: its Host and Origin, its authentication, and its route.
     """
     mcp_endpoint = _McpEndpoint(components)
-    sessions = MemorySessions()
+    shared_sessions = components.shared_sessions
+    sessions: Sessions = shared_sessions if shared_sessions is not None else MemorySessions()
+    # Cookies are sent to every port of a host, and the nodes of a repository may listen on different ports.
+    cookie_suffix = str(port) if shared_sessions is None else shared_sessions.cookie_suffix
     challenges = Challenges(identity.issuers, lambda scope: identity.base_url)
     is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.
     inner_app = create_inner_app(mcp_endpoint.run, components.site)
     authentication = AuthenticationMiddleware(
         inner_app,
-        (TokenVerifier(settings.token, components.people), *identity.verifiers),
+        (TokenVerifier(settings.token, components.people, identity.issuers), *identity.verifiers),
         sessions,
         throttle or FailedLoginThrottle(),
-        # Cookies are sent to every port of a host.
-        cookie_name=f"docyard_session_{port}",
+        cookie_name=f"docyard_session_{cookie_suffix}",
         may_write=components.site is not None and not components.site.read_only,
         is_proxied=is_proxied,
         anonymous_scopes=frozenset(SCOPES) if settings.token is None else None,
@@ -234,7 +239,7 @@ def build_app(
     )
     inner_app.router.routes.extend(
         [
-            *build_identity_routes(authentication, sessions, identity, challenges, port),
+            *build_identity_routes(authentication, sessions, identity, challenges, cookie_suffix),
             *_build_routes(components, mcp_endpoint),
         ]
     )
@@ -267,14 +272,14 @@ def build_identity_routes(
     sessions: Sessions,
     identity: Identity,
     challenges: Challenges,
-    port: int,
+    cookie_suffix: str,
 ) -> list[BaseRoute]:
     """Return the routes of the login, of the sign-in at a provider, and of the metadata for clients."""
     routes: list[BaseRoute] = [*challenges.build_routes(), *build_login_routes(authentication)]
     if identity.sign_in is not None:
         from docyard.http.provider_login import build_provider_login_routes
 
-        cookie_name = f"docyard_sign_in_{port}"
+        cookie_name = f"docyard_sign_in_{cookie_suffix}"
         routes.extend(build_provider_login_routes(authentication, sessions, identity.sign_in, cookie_name))
     return routes
 
@@ -565,6 +570,10 @@ def start_server(
         components = AppComponents(
             site, tokens, endpoint, routes, operations, build_reading_endpoint(service, observe)
         )
+        if service.shared_engine is not None:
+            from docyard.sessions.engine import open_engine_sessions
+
+            components = components._replace(shared_sessions=open_engine_sessions(service.shared_engine))
         if service.node is not None:
             wrap_checks = partial(service.node.wrap, dispatcher=service.dispatcher)
             components = components._replace(wrap_checks=wrap_checks)

@@ -195,11 +195,11 @@ class AccessTokens:
         """
         if not authenticated.principal.key.startswith("token:tok_"):
             return authenticated
-        token = await self._find_token(authenticated.token_key)
+        token = await self._find_token(authenticated.token_digest)
         if token is None or not self._is_active(token):
             return None
         # The organization may have another slug now, and its old slug may be that of another organization.
-        return _build_authenticated(token, authenticated.token_key)
+        return _build_authenticated(token, authenticated.token_digest)
 
     def _is_active(self, token: AccessToken) -> bool:
         has_expired = token.expires_at is not None and self._clock_ms() >= token.expires_at

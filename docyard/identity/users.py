@@ -9,11 +9,13 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.caller import ADMIN_SCOPE, REVIEW_SCOPE, Principal
+from docyard.database.errors import DatabaseUnavailable
 from docyard.identity.rules import Rule, find_role, narrow_scopes
-from docyard.identity.verifier import Authenticated
+from docyard.identity.verifier import Authenticated, digest_token_key
 from docyard.telemetry.logs import StateText
 from workspace.errors import WorkspaceError
 
@@ -111,7 +113,31 @@ class Users:
         `is_client` is true for a client that acts for itself. It is no person, even if it was registered with
         a person's subject as its name (RFC 9068 §5).
         """
-        owner = None if is_client else self._find_person(principal.key)
+        owner = None
+        if not is_client:
+            with suppress(DatabaseUnavailable):  # the user is no person meanwhile
+                owner = self._find_person(principal.key)
+        principal = self._restrict(principal, owner)
+        if owner is None:
+            return Authenticated(principal, expires_at=expires_at)
+        return Authenticated(principal, owner.person, digest_token_key(owner.key), expires_at)
+
+    def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
+        """Return the current identity of a session; None if the token of its person was revoked.
+
+        A session outlives a restart if nodes share it: rules that are stricter since then count at once.
+        Raises DatabaseUnavailable.
+        """
+        principal = authenticated.principal
+        if authenticated.person is None:
+            return authenticated._replace(principal=self._restrict(principal, None))
+        owner = self._find_person(principal.key)
+        if owner is None or not hmac.compare_digest(digest_token_key(owner.key), authenticated.token_digest):
+            return None
+        return authenticated._replace(principal=self._restrict(principal, owner), person=owner.person)
+
+    def _restrict(self, principal: Principal, owner: KnownPerson | None) -> Principal:
+        """Return a user with the scopes that the rules and the token of their person leave."""
         if self._rules is not None:
             allowed_scopes = narrow_scopes(principal.scopes, find_role(self._rules, principal.groups, ""))
             if owner is not None:
@@ -119,20 +145,7 @@ class Users:
             principal = principal._replace(scopes=allowed_scopes)
         if owner is not None and not owner.may_review():  # the seal of such a token does not count
             principal = principal._replace(scopes=principal.scopes - {REVIEW_SCOPE})
-        principal = self._decide_operator(principal)
-        if owner is None:
-            return Authenticated(principal, expires_at=expires_at)
-        return Authenticated(principal, owner.person, owner.key, expires_at)
-
-    def revalidate(self, authenticated: Authenticated) -> Authenticated | None:
-        """Return the current identity of a session; None if the token of its person was revoked."""
-        authenticated = authenticated._replace(principal=self._decide_operator(authenticated.principal))
-        if authenticated.person is None:
-            return authenticated
-        owner = self._find_person(authenticated.principal.key)
-        if owner is None or not hmac.compare_digest(owner.key, authenticated.token_key):
-            return None
-        return authenticated._replace(person=owner.person)
+        return self._decide_operator(principal)
 
     def _decide_operator(self, principal: Principal) -> Principal:
         """Return a user with the current decision whether they operate the server."""
@@ -142,13 +155,18 @@ class Users:
         return principal._replace(is_operator=is_granted and ADMIN_SCOPE in principal.scopes)
 
     def _find_person(self, key: str) -> KnownPerson | None:
+        """Return the person that a user is; None if they are none. Raises DatabaseUnavailable."""
         name = self._token_names.get(key)
         if name is None or self._tokens is None:
             return None
+        from index.port import EngineUnavailable
+
         try:
             owner = self._tokens.find_owner(name)
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
+            if isinstance(error, EngineUnavailable):
+                raise DatabaseUnavailable.from_engine(error) from error
             return None
         if owner is None:
             log.warning("identity.people names the token '%s', which does not exist", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from docyard.caller import SCOPES, Principal
@@ -19,18 +20,26 @@ SERVER_PRINCIPAL = Principal("server", "server", scopes=frozenset(SCOPES), is_op
 class Authenticated(NamedTuple):
     """A proven identity.
 
-    `person` is the person whose approvals are sealed, if the identity has one, and `token_key` is the key of
-    that person's token; a session ends when the key changes. `expires_at` is the time at which the secret
-    expires, in seconds since 1970.
+    `person` is the person whose approvals are sealed, if the identity has one. `token_digest` is the digest
+    of the token that proves the identity, or of that person's token; a session ends when it changes.
+    `expires_at` is the time at which the secret expires, in seconds since 1970.
     """
 
     principal: Principal = SERVER_PRINCIPAL
     person: Person | None = None
-    token_key: bytes = b""
+    token_digest: bytes = b""
     expires_at: float | None = None
 
     def __repr__(self) -> str:
         return f"Authenticated({self.principal!r}, {self.person!r}, ***)"
+
+
+def digest_token_key(key: bytes) -> bytes:
+    """Return the digest of the key of a token, for sessions.
+
+    The key also makes the seals of a person. A session only compares, so it has a digest that makes none.
+    """
+    return hashlib.sha256(b"docyard session\n" + key).digest()
 
 
 class TokenRefusal(NamedTuple):

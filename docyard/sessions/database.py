@@ -1,52 +1,26 @@
-"""Sessions in the database of a server, which all of its workers share.
-
-Each worker caches what it has read for a few seconds. So a session that ends in one worker ends in all within
-`CACHE_S`, and a session in use survives a short outage of the database.
-"""
+"""Sessions in the database of a server, which all of its workers share."""
 
 from __future__ import annotations
 
-import hmac
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from anyio import to_thread
 from sqlalchemy import delete, func, insert, or_, select, update
 
 from docyard.caller import Principal
-from docyard.database.errors import DatabaseUnavailable
 from docyard.database.tables import SESSIONS
 from docyard.identity.verifier import Authenticated
-from docyard.sessions.sessions import (
-    MAX_IDLE_S,
-    MAX_SESSION_S,
-    Session,
-    create_value,
-    digest_value,
-    has_ended,
-)
+from docyard.sessions.sessions import digest_value
+from docyard.sessions.stored import MAX_OWN_SESSIONS, MAX_SESSIONS, Expiry, StoredSession, StoredSessions
 from index.storage.keys import USER_KEYS, SigningKeys
-from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
     from docyard.database.database import Database
 
-CACHE_S = 5.0
-"""The time for which a session that was read is valid without another look into the database."""
 
-MAX_SESSIONS = 10_000
-"""The number of sessions; beyond it the least recently used session ends."""
-
-MAX_OWN_SESSIONS = 100
-"""The number of sessions of one principal, who could otherwise end the sessions of all others."""
-
-_USE_INTERVAL_S = 300.0  # between two updates of the time of the last use
-
-
-class DatabaseSessions:
-    """The sessions in a database. `clock` returns the time of day in seconds since 1970.
+class DatabaseSessions(StoredSessions):
+    """The sessions in the database of a server of organizations, where no token belongs to a person.
 
     The key of CSRF tokens is derived from the key of this user, or shared by nodes. So all workers, nodes and
     later starts compute the same tokens, and a copy of the database is not enough to compute them.
@@ -62,65 +36,29 @@ class DatabaseSessions:
         signing_keys: SigningKeys = USER_KEYS,
     ) -> None:
         self._database = database
-        self._clock = clock
-        self._max_sessions = max_sessions
         self._max_own_sessions = max_own_sessions
         self._signing_keys = signing_keys
-        self._load_key()
-        self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
+        super().__init__(clock, max_sessions)
 
     async def start(self, owner: Authenticated) -> str:
         """Start a session; return the value of its cookie. Expired sessions are deleted.
 
-        Raises DatabaseUnavailable, and ValueError for a person: the key of their seals must not be stored.
+        Raises DatabaseUnavailable, and ValueError for a person, whom this table does not have.
         """
         if owner.person is not None:
             raise ValueError("the session of a person whose approvals are sealed is not stored")
-        value = create_value()
-        await to_thread.run_sync(self._add, digest_value(value), owner)
-        return value
+        return await super().start(owner)
 
-    async def find(self, value: str) -> Session | None:
-        """Return the session of a cookie and mark it as used; None if it does not exist or has ended.
+    def _compute_key(self) -> bytes:
+        return self._signing_keys.get_session_key(self._database.description)
 
-        Raises DatabaseUnavailable.
-        """
-        digest, now = digest_value(value), self._clock()
-        cached = self._cache.find(digest)
-        if cached is not None and 0 <= now - cached[0] < CACHE_S:
-            return cached[1]
-        session = await to_thread.run_sync(self._read, digest)
-        if session is not None:  # guesses would fill the cache
-            self._cache.put(digest, (now, session))
-        return session
-
-    async def end(self, value: str) -> None:
-        """End a session, if it exists. Raises DatabaseUnavailable."""
-        digest = digest_value(value)
-        await to_thread.run_sync(self._delete, digest)
-        if digest in self._cache:
-            self._cache.put(digest, (self._clock(), None))
-
-    def compute_csrf_token(self, name: bytes) -> str:
-        """Return the CSRF token for a session's digest or a caller's name."""
-        return hmac.digest(self._key, name, "sha256").hex()
-
-    def _load_key(self) -> None:
-        """Load the key, which may read a database: call this in a thread, or before the event loop starts."""
-        self._key = self._signing_keys.get_session_key(self._database.description)
-
-    def _add(self, digest: bytes, owner: Authenticated) -> None:
-        self._load_key()  # it is another one if nodes share it, and the database was down before
-        now_ms = self._read_clock_ms()
+    def _insert(self, value: str, owner: Authenticated, now_ms: int, expiry: Expiry) -> None:
         principal = owner.principal
         columns = SESSIONS.c
         with self._database.begin() as connection:
             connection.execute(
                 delete(SESSIONS).where(
-                    or_(
-                        columns.last_used_at < now_ms - int(MAX_IDLE_S * 1_000),
-                        columns.created_at < now_ms - int(MAX_SESSION_S * 1_000),
-                    )
+                    or_(columns.last_used_at < expiry.last_used_at, columns.created_at < expiry.created_at)
                 )
             )
             own_older = (
@@ -141,41 +79,34 @@ class DatabaseSessions:
                 connection.execute(delete(SESSIONS).where(columns.digest.in_(oldest)))
             connection.execute(
                 insert(SESSIONS).values(
-                    digest=digest.hex(),
+                    digest=digest_value(value).hex(),
                     principal=principal.key,
                     principal_name=principal.name,
                     organization=principal.organization,
                     group_names=sorted(principal.groups),
                     scopes=sorted(principal.scopes),
                     is_operator=principal.is_operator,
-                    token_digest=owner.token_key.hex(),
+                    token_digest=owner.token_digest.hex(),
                     expires_at=None if owner.expires_at is None else int(owner.expires_at * 1_000),
                     created_at=now_ms,
                     last_used_at=now_ms,
                 )
             )
 
-    def _read(self, digest: bytes) -> Session | None:
-        self._load_key()
-        has_digest = SESSIONS.c.digest == digest.hex()
+    def _select(self, value: str, digest: bytes) -> StoredSession | None:
         with self._database.connect() as connection:
-            row = connection.execute(select(SESSIONS).where(has_digest)).first()
-        now = self._clock()
-        if row is None or has_ended(now, row.created_at / 1_000, row.last_used_at / 1_000):
-            return None
-        if abs(now - row.last_used_at / 1_000) > _USE_INTERVAL_S:
-            # A database that is full or locked for writing can still be read.
-            with suppress(DatabaseUnavailable), self._database.begin() as connection:
-                statement = update(SESSIONS).where(has_digest)
-                connection.execute(statement.values(last_used_at=int(now * 1_000)))
-        return Session(_build_owner(row), self.compute_csrf_token(digest))
+            statement = select(SESSIONS).where(SESSIONS.c.digest == digest.hex())
+            row = connection.execute(statement).first()
+        return None if row is None else StoredSession(_build_owner(row), row.created_at, row.last_used_at)
+
+    def _mark_used(self, digest: bytes, now_ms: int) -> None:
+        with self._database.begin() as connection:
+            statement = update(SESSIONS).where(SESSIONS.c.digest == digest.hex())
+            connection.execute(statement.values(last_used_at=now_ms))
 
     def _delete(self, digest: bytes) -> None:
         with self._database.begin() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.digest == digest.hex()))
-
-    def _read_clock_ms(self) -> int:
-        return int(self._clock() * 1_000)
 
 
 def _build_owner(row: Any) -> Authenticated:

@@ -1,4 +1,4 @@
-"""The sessions of browsers: what both kinds promise, the one in memory and the one in a database.
+"""The sessions of browsers: what all kinds promise, the one in memory and those in a database.
 
 The value of a session's cookie is random, and only its digest is stored.
 """

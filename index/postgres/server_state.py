@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ MIN_VERSION = 15
 class ServerState(NamedTuple):
     """The state of a server. `position` is the number of bytes of the log that queries see.
 
-    `may_create_tables` is True if the user has the right to create tables. It, `synchronous_commit` and
+    `may_create_tables` is True if the user has the right to create tables. `protected_tables` are the tables
+    of Docyard that the user may not read and change. Both, `synchronous_commit` and
     `has_synchronous_replicas` matter at the primary server only.
     """
 
@@ -25,6 +27,7 @@ class ServerState(NamedTuple):
     has_synchronous_replicas: bool
     position: int
     may_create_tables: bool
+    protected_tables: Sequence[str]
 
 
 def read_server_state(database: Database) -> ServerState:
@@ -42,7 +45,16 @@ def _read(connection: Connection) -> ServerState:
                 CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
                 '0/0'
             )::bigint,
-            coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+            coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+            ARRAY(
+                SELECT relname::text FROM pg_class
+                WHERE relnamespace = to_regnamespace(current_schema()) AND relkind IN ('r', 'p')
+                    AND starts_with(relname, 'docyard_') AND NOT (
+                        has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+                        AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')
+                    )
+                ORDER BY relname
+            )
         """
     ).fetchall()
     return ServerState(*row)

@@ -62,7 +62,7 @@ def test_database_without_a_replica_is_a_note(
 
 
 @process
-def test_user_who_may_not_create_tables_is_an_error(postgres: PostgresServer) -> None:  # noqa: F811
+def test_user_who_may_not_create_or_change_tables_is_an_error(postgres: PostgresServer) -> None:  # noqa: F811
     url = postgres.create_database()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE ROLE reader LOGIN")
@@ -76,6 +76,15 @@ def test_user_who_may_not_create_tables_is_an_error(postgres: PostgresServer) ->
         assert [finding.severity for finding in list_findings(url.replace("docyard@", "reader@"))] == [
             Severity.NOTE
         ]
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE docyard_sessions (digest bytea); CREATE TABLE other (id int)")
+            connection.execute("GRANT SELECT, INSERT, UPDATE ON docyard_sessions TO reader")
+        _, error = list_findings(url.replace("docyard@", "reader@"))
+        assert error.message.endswith("may not read or change docyard_sessions")
+        assert "GRANT SELECT, INSERT, UPDATE, DELETE ON docyard_sessions" in error.fix
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("GRANT DELETE ON docyard_sessions TO reader")
+        assert len(list_findings(url.replace("docyard@", "reader@"))) == 1
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("DROP OWNED BY reader")

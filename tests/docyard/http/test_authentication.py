@@ -12,17 +12,20 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.caller import READ_SCOPE, WRITE_SCOPE
+from docyard.caller import READ_SCOPE, WRITE_SCOPE, Principal
+from docyard.database.errors import DatabaseUnavailable
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.login_page import MAX_FORM_BYTES
-from docyard.identity.verifier import Authenticated, TokenRefusal
+from docyard.identity.rules import Role, Rule
+from docyard.identity.users import Users
+from docyard.identity.verifier import Authenticated, TokenRefusal, digest_token_key
 from docyard.sessions.memory import MemorySessions
 from index.postgres.options import create_engine_options
 from index.postgres.shared_tokens import PostgresTokenStorage
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 from workspace.policy.shared_tokens import SharedTokens
-from workspace.policy.tokens import Tokens
+from workspace.policy.tokens import Person, Tokens
 
 HTML_HEADERS = {"Accept": "text/html"}
 COOKIE_NAME = f"docyard_session_{PORT}"
@@ -515,3 +518,47 @@ def test_tokens_of_people_are_refused_while_nodes_cannot_read_them(tmp_path: Pat
     assert isinstance(refusal, TokenRefusal)
     assert (refusal.status, refusal.retry_after) == (503, 2)
     assert isinstance(anyio.run(verifier.verify, "the server's token"), Authenticated)
+
+
+def test_session_does_not_end_while_nodes_cannot_read_the_tokens_of_people(tmp_path: Path) -> None:
+    engine = create_engine_options("postgresql://docyard@127.0.0.1:1/docyard")
+    assert engine.database is not None
+    source = SharedTokens(tmp_path, PostgresTokenStorage(engine.database, "docs"))
+    verifier = TokenVerifier(None, Tokens(tmp_path, source))
+    principal = Principal("token:ana", "Ana")
+    owner = Authenticated(principal, Person("ana", "Ana", "ana@example.org"), digest_token_key(b"key"))
+    users = Users({("https://id.example", "7"): "ana"}, Tokens(tmp_path, source))
+    with pytest.raises(DatabaseUnavailable):
+        anyio.run(verifier.revalidate, owner)
+    with pytest.raises(DatabaseUnavailable):
+        users.revalidate(owner._replace(principal=principal._replace(key="user:https://id.example#7")))
+
+
+def test_session_ends_if_its_server_token_or_its_issuer_is_no_longer_configured() -> None:
+    first_server = TokenVerifier("the server's token", None, ("https://id.example",))
+    owner = anyio.run(first_server.verify, "the server's token")
+    user = Authenticated(Principal("user:https://id.example#7", "Ana"))
+    assert isinstance(owner, Authenticated)
+    for later_server, owner_after, user_after in (
+        (TokenVerifier("the server's token", None, ("https://id.example",)), owner, user),
+        (TokenVerifier("another token", None, ("https://id.example2",)), None, None),
+        (TokenVerifier(None, None), None, None),
+    ):
+        assert anyio.run(later_server.revalidate, owner) == owner_after
+        assert anyio.run(later_server.revalidate, user) == user_after
+
+
+def test_stricter_rules_and_tokens_count_for_sessions_that_began_before(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    tokens.add("ana", "Ana", "ana@example.org", scopes=frozenset({READ_SCOPE}))
+    people = {("https://id.example", "7"): "ana"}
+    scopes = frozenset({READ_SCOPE, WRITE_SCOPE})
+    ana, bea = (Principal(f"user:https://id.example#{subject}", "A", scopes=scopes) for subject in "78")
+    before, after = (Users(people, tokens, [Rule("*", "", role)]) for role in (Role.WRITER, Role.READER))
+    for principal in (ana, bea):
+        session = before.authenticate(principal)
+        assert session.principal.scopes == scopes
+        assert before.revalidate(session) == session
+        stricter = after.revalidate(session)
+        assert stricter is not None
+        assert stricter.principal.scopes == {READ_SCOPE}

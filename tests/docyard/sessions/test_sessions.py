@@ -1,4 +1,4 @@
-"""Sessions in memory and in a database: what both promise, and what workers with one database share."""
+"""Sessions in memory and in databases: what all kinds promise, and what workers and nodes share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
+import psycopg
 import pytest
 from sqlalchemy import func, select, update
 
@@ -14,14 +16,16 @@ from docyard.database.database import Database, open_database
 from docyard.database.errors import DatabaseUnavailable
 from docyard.database.schema import upgrade_schema
 from docyard.database.tables import SESSIONS
-from docyard.identity.verifier import Authenticated
-from docyard.sessions.database import CACHE_S, DatabaseSessions
+from docyard.identity.verifier import Authenticated, digest_token_key
+from docyard.sessions.database import DatabaseSessions
+from docyard.sessions.engine import EngineSessions
 from docyard.sessions.memory import MemorySessions
-from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions
+from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions, digest_value
+from docyard.sessions.stored import CACHE_S
 from index.postgres.options import create_engine_options
 from index.storage.keys import _load_user_key
 from tests.databases import *  # noqa: F403
-from tests.postgres_server import PostgresServer
+from tests.postgres_server import PostgresServer, run_postgres
 from workspace.policy.tokens import Person
 
 pytestmark = pytest.mark.anyio
@@ -52,19 +56,36 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.process)])
+@pytest.fixture(
+    params=[
+        "memory",
+        "sqlite",
+        pytest.param("postgresql", marks=pytest.mark.process),
+        pytest.param("engine", marks=pytest.mark.process),
+    ]
+)
 def create(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Any:
     """Return a function that creates sessions of one kind."""
     if request.param == "memory":
         yield lambda **options: MemorySessions(clock, **options)
         return
     url = f"sqlite:///{tmp_path}/server.sqlite"
-    if request.param == "postgresql":
+    if request.param != "sqlite":
         url = request.getfixturevalue("postgres").create_database()
+    if request.param == "engine":
+        yield lambda **options: open_node(url, clock, **options)
+        return
     database = open_database(url, tmp_path)
     upgrade_schema(database)
     yield lambda **options: DatabaseSessions(database, clock, **options)
     database.close()
+
+
+def open_node(url: str, clock: Clock, repository: str = "a1b2c3d4e5f6", **options: Any) -> EngineSessions:
+    """Return the sessions of a node, with connections and a cache of its own."""
+    engine = create_engine_options(url)
+    assert engine.database is not None
+    return EngineSessions(engine.database, repository, clock, signing_keys=engine.signing_keys, **options)
 
 
 async def find(sessions: Sessions, value: str) -> Session:
@@ -248,3 +269,114 @@ async def test_known_session_survives_an_outage_for_the_time_of_the_cache(
     (tmp_path / "moved").rename(folder)
     await find(sessions, value)
     database.close()
+
+
+PERSON = Person("ana", "Ana Lí", "ana@example.org")
+PERSON_OWNER = OWNER._replace(principal=OWNER.principal._replace(key="token:ana"), person=PERSON)
+node_test = pytest.mark.process
+
+
+def read_rows(url: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT * FROM docyard_sessions").fetchall()
+
+
+@node_test
+@pytest.mark.guarantee
+async def test_nodes_share_the_sessions_of_people_and_their_forms(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    url = postgres.create_database()
+    first, second = open_node(url, clock), open_node(url, clock)
+    value = await first.start(PERSON_OWNER)
+    session = await find(second, value)
+    assert session == await find(first, value)
+    assert session.owner == PERSON_OWNER
+    assert first.cookie_suffix == second.cookie_suffix
+    await second.end(value)
+    assert await second.find(value) is None
+    clock.now += CACHE_S
+    assert await first.find(value) is None
+    assert read_rows(url) == []
+
+
+@node_test
+async def test_repositories_with_one_engine_share_no_session(postgres: PostgresServer, clock: Clock) -> None:
+    url = postgres.create_database()
+    docs, specs = open_node(url, clock), open_node(url, clock, "0123456789ab", max_sessions=1)
+    value = await docs.start(OWNER)
+    assert await specs.find(value) is None
+    await specs.end(value)
+    for _ in range(2):
+        await specs.start(OWNER)
+    assert await docs.find(value) is not None
+    assert docs.compute_csrf_token(b"x") != specs.compute_csrf_token(b"x")
+    assert docs.cookie_suffix != specs.cookie_suffix
+    clock.now += MAX_SESSION_S + 1
+    await specs.start(OWNER)
+    assert len(read_rows(url)) == 1  # the sessions of all repositories that have expired are deleted
+
+
+@node_test
+@pytest.mark.guarantee
+async def test_rows_of_nodes_contain_no_cookie_and_no_digest_of_a_token(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    url, key = postgres.create_database(), bytes(range(32))
+    node = open_node(url, clock)
+    owner = PERSON_OWNER._replace(token_digest=digest_token_key(key))
+    values = [await node.start(owner) for _ in range(2)]
+    rows = read_rows(url)
+    stored = [part if isinstance(part, bytes) else str(part).encode() for row in rows for part in row]
+    for secret in (key, owner.token_digest, *(value.encode() for value in values)):
+        assert not any(secret in part or secret.hex().encode() in part for part in stored)
+    assert len({row[4] for row in rows}) == 2  # each session has a mask of its own
+    assert {row[1] for row in rows} == {digest_value(value) for value in values}
+    assert (await find(open_node(url, clock), values[0])).owner == owner
+
+
+@node_test
+async def test_principal_cannot_end_the_sessions_of_others_on_nodes(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    sessions = open_node(postgres.create_database(), clock, max_sessions=4, max_own_sessions=2)
+    other_value, values = await sessions.start(OWNER), []
+    for _ in range(5):
+        clock.now += 1
+        values.append(await sessions.start(PERSON_OWNER))
+    assert [await sessions.find(value) is not None for value in values] == [False, False, False, True, True]
+    assert await sessions.find(other_value) is not None
+
+
+@node_test
+async def test_sessions_that_begin_at_once_on_two_nodes_keep_the_limit(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    url = postgres.create_database()
+    nodes = [open_node(url, clock, max_own_sessions=3) for _ in range(2)]
+    async with anyio.create_task_group() as tasks:
+        for number in range(20):
+            tasks.start_soon(nodes[number % 2].start, PERSON_OWNER)
+    assert len(read_rows(url)) == 3
+
+
+@node_test
+@pytest.mark.guarantee
+async def test_sessions_of_nodes_survive_an_outage_of_the_database(clock: Clock) -> None:
+    with run_postgres() as server:
+        url = server.create_database()
+        node = open_node(url, clock)
+        value, other_value = await node.start(PERSON_OWNER), await node.start(OWNER)
+        await find(node, value)
+        server.stop()
+        assert (await find(node, value)).owner == PERSON_OWNER  # from its cache
+        for use in (node.find, node.end):
+            with pytest.raises(DatabaseUnavailable):
+                await use(other_value)
+        with pytest.raises(DatabaseUnavailable):
+            await node.start(OWNER)
+        clock.now += CACHE_S
+        with pytest.raises(DatabaseUnavailable):
+            await node.find(value)
+        server.start()
+        assert (await find(open_node(url, clock), value)).owner == PERSON_OWNER
