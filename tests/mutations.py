@@ -141,6 +141,44 @@ MUTATIONS = (
         ("tests/index/postgres/test_shared_keys.py",),
     ),
     Mutation(
+        "the nodes of a repository share the sessions of browsers",
+        "docyard/http/server.py",
+        "shared_sessions=open_engine_sessions(service.shared_engine)",
+        "shared_sessions=None and open_engine_sessions(service.shared_engine)",
+        ("tests/docyard/nodes/test_browser_sessions.py",),
+    ),
+    Mutation(
+        "a copy of the table of sessions has no digest of a token",
+        "docyard/sessions/engine.py",
+        "mask = hashlib.shake_256(seed).digest(len(data))",
+        "mask = bytes(len(data))",
+        ("tests/docyard/sessions/test_sessions.py",),
+    ),
+    Mutation(
+        "a session has no key that makes seals",
+        "docyard/identity/verifier.py",
+        'return hashlib.sha256(b"docyard session\\n" + key).digest()',
+        "return key",
+        ("tests/docyard/http/test_authentication.py",),
+    ),
+    Mutation(
+        "an outage of the database of people's tokens ends no session",
+        "docyard/http/authentication.py",
+        """            if isinstance(error, EngineUnavailable):
+                raise DatabaseUnavailable.from_engine(error) from error
+            return None
+        if (""",
+        "            return None\n        if (",
+        ("tests/docyard/http/test_authentication.py",),
+    ),
+    Mutation(
+        "a session of another token of the server has ended",
+        "docyard/http/authentication.py",
+        "return authenticated if is_current else None",
+        "return authenticated",
+        ("tests/docyard/http/test_authentication.py",),
+    ),
+    Mutation(
         "a node pushes only while it has the lease to write",
         "workspace/sync/upstream.py",
         "self._lease.check() and _push_commit(",

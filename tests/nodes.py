@@ -29,8 +29,10 @@ class NodeUnreachable(Exception):
     """A node does not answer, so the result of the call is unknown."""
 
 
-def call_node(url: str, tool: str, timeout_s: float = CALL_TIMEOUT_S, **arguments: Any) -> ToolResponse:
-    """Call a tool of a node. Raises NodeUnreachable."""
+def call_node(
+    url: str, tool: str, timeout_s: float = CALL_TIMEOUT_S, token: str | None = None, **arguments: Any
+) -> ToolResponse:
+    """Call a tool of a node, with a token if it needs one. Raises NodeUnreachable."""
     message = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -39,7 +41,8 @@ def call_node(url: str, tool: str, timeout_s: float = CALL_TIMEOUT_S, **argument
     }
     timeout = httpx2.Timeout(timeout_s, connect=5.0)
     try:
-        response = httpx2.post(f"{url}/mcp", json=message, headers=_HEADERS, timeout=timeout)
+        headers = _HEADERS if token is None else {**_HEADERS, "Authorization": f"Bearer {token}"}
+        response = httpx2.post(f"{url}/mcp", json=message, headers=headers, timeout=timeout)
         response.raise_for_status()
         result = response.json()["result"]
     except (httpx2.HTTPError, json.JSONDecodeError, KeyError) as error:
@@ -61,7 +64,8 @@ class NodeProcess:
         (folder / "server.toml").write_text("")
         self._command = [
             *(sys.executable, "-m", "docyard", "serve", "-C", str(clone), "--http", f"127.0.0.1:{port}"),
-            *("--no-token", "--no-fsync", "--config", str(folder / "server.toml"), *options),
+            *(() if "--token-file" in options else ("--no-token",)),
+            *("--no-fsync", "--config", str(folder / "server.toml"), *options),
         ]
         self._variables = {
             **build_user_environment(folder),

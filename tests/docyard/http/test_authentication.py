@@ -562,3 +562,16 @@ def test_stricter_rules_and_tokens_count_for_sessions_that_began_before(tmp_path
         stricter = after.revalidate(session)
         assert stricter is not None
         assert stricter.principal.scopes == {READ_SCOPE}
+
+
+def test_identity_of_a_session_has_no_key_that_makes_seals(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    secret = tokens.add("ana", "Ana", "ana@example.org")
+    users = Users({("https://id.example", "7"): "ana"}, tokens)
+    for owner in (
+        anyio.run(TokenVerifier(None, tokens).verify, secret),
+        users.authenticate(Principal("user:https://id.example#7", "Ana")),
+    ):
+        assert isinstance(owner, Authenticated)
+        assert owner.person is not None
+        assert tokens.key("ana") not in owner
