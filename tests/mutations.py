@@ -873,8 +873,8 @@ MUTATIONS = (
     Mutation(
         "token of the HTTP server",
         "docyard/http/authentication.py",
-        "        if self._token is not None and hmac.compare_digest(self._token, _digest(secret)):\n",
-        "        if self._token is not None:\n",
+        "        if self._token_digest is not None and hmac.compare_digest(self._token_digest, digest):\n",
+        "        if self._token_digest is not None:\n",
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(
