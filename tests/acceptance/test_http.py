@@ -498,7 +498,8 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
     with serve_over_http(tmp_path / "home", *options) as http_server:
         assert http_server.url_line == f"{http_server.base_url}/\n"
         headers = {"Authorization": f"Bearer {'t' * 40}"}
-        for path in ("/", "/doc/guide.md", "/search?q=herons"):
+        assert httpx2.get(f"{http_server.base_url}/", headers=headers, timeout=TIMEOUT_S).status_code == 200
+        for path in ("/library", "/doc/guide.md", "/search?q=herons"):
             response = httpx2.get(http_server.base_url + path, headers=headers, timeout=TIMEOUT_S)
             assert response.status_code == 200, path
             assert "Guide" in response.text

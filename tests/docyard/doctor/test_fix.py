@@ -174,7 +174,7 @@ def test_broken_object_without_copy_is_set_aside_and_reported(
     assert len(report["fixed"]) == 1
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
     assert "the served commit is incomplete" in finding["message"]
-    assert f"git update-ref refs/heads/main {first_commit[:12]}" in finding["fix"]
+    assert f"update-ref refs/heads/main {first_commit[:12]}" in finding["fix"]
     run_suggested_command(repo, finding["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
     git("reset", "--quiet")
     assert run_fix(repo, capsys)[0] == 0
