@@ -214,6 +214,13 @@ MUTATIONS = (
         ("tests/docyard/nodes/test_node.py",),
     ),
     Mutation(
+        "a request without a signature is refused before its body is read",
+        "docyard/nodes/endpoint.py",
+        "if not _SIGNATURE.fullmatch(signature):",
+        "if not request.method:",
+        ("tests/docyard/nodes/test_endpoint.py",),
+    ),
+    Mutation(
         "of two nodes that change an index in PostgreSQL at once, one wins",
         "index/postgres/heads.py",
         " AND generation = %(expected)s",

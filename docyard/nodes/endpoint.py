@@ -2,11 +2,15 @@
 
 It needs no token: each call is signed with the secret in the row of the lease (`calls.py`). The node that
 sends a call has authenticated its caller, and counts it for limits and records.
+
+The signature covers the body, so any program can make this process read a body by a signature of the right
+form. So the bodies of all requests are bounded together.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,13 +45,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("docyard")
 
 _MAX_RUNNING_CALLS = 16
+_MAX_BUFFERED_BYTES = 4 * MAX_CALL_BYTES  # of the bodies of all requests that are not answered yet
 _MAX_CALL_IDS = 10_000
+_SIGNATURE = re.compile("[0-9a-f]{64}")
+_LENGTH = re.compile("[0-9]{1,20}")
 
 
 class _Reply(NamedTuple):
+    """A response. It is signed if it has the id of the call that it answers."""
+
     status: int
     body: bytes = b""
-    call_id: str = ""
+    call_id: str | None = None
+
+
+class _Refused(Exception):
+    """A request that is refused with a status before it is a call."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class NodeEndpoint:
@@ -62,32 +79,51 @@ class NodeEndpoint:
         self._get_branch = get_branch
         self._limiter: anyio.CapacityLimiter | None = None
         self._call_ids: LRUCache[str, bool] = LRUCache(_MAX_CALL_IDS)
+        self._buffered_bytes = 0  # of the event loop's thread alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != NODE_CALL_PATH:
             await self._app(scope, receive, send)
             return
         reply = await self._receive(Request(scope, receive))
-        headers = {SIGNATURE_HEADER: sign(self._lease.secret, reply.body, reply.call_id)}
+        headers = {}
+        if reply.call_id is not None:
+            headers[SIGNATURE_HEADER] = sign(self._lease.secret, reply.body, reply.call_id)
         response = Response(reply.body, reply.status, headers, media_type="application/json")
         await response(scope, receive, send)
 
     async def _receive(self, request: Request) -> _Reply:
-        if request.method != "POST":
-            return _Reply(405)
         body = bytearray()
         try:
+            signature, declared_length = _check_head(request)
+            await self._read_body(request, declared_length, body)
+            if not is_signed(signature, self._lease.secret, bytes(body)):
+                return _Reply(403)
+            if self._limiter is None:
+                self._limiter = anyio.CapacityLimiter(_MAX_RUNNING_CALLS)
+            return await anyio.to_thread.run_sync(self._answer, bytes(body), limiter=self._limiter)
+        except _Refused as refusal:
+            return _Reply(refusal.status)
+        finally:
+            self._buffered_bytes -= len(body)
+
+    async def _read_body(self, request: Request, declared_length: int | None, body: bytearray) -> None:
+        """Read a body, and count its bytes. Raises _Refused."""
+        try:
             async for chunk in request.stream():
+                length = len(body) + len(chunk)
+                if declared_length is not None and length > declared_length:
+                    raise _Refused(400)
+                if length > MAX_CALL_BYTES:
+                    raise _Refused(413)
+                if self._buffered_bytes + len(chunk) > _MAX_BUFFERED_BYTES:
+                    raise _Refused(429)
                 body += chunk
-                if len(body) > MAX_CALL_BYTES:
-                    return _Reply(413)
+                self._buffered_bytes += len(chunk)
         except ClientDisconnect:
-            return _Reply(400)
-        if not is_signed(request.headers.get(SIGNATURE_HEADER, ""), self._lease.secret, bytes(body)):
-            return _Reply(403)
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(_MAX_RUNNING_CALLS)
-        return await anyio.to_thread.run_sync(self._answer, bytes(body), limiter=self._limiter)
+            raise _Refused(400) from None
+        if declared_length is not None and len(body) < declared_length:
+            raise _Refused(400)
 
     def _answer(self, body: bytes) -> _Reply:
         try:
@@ -117,3 +153,23 @@ class NodeEndpoint:
             log.exception("%s failed, reference %s", call.name, reference)
             answer = build_internal_error(call.name, reference)
         return _Reply(200, NodeAnswer(answer, record.commit, record.proposal).encode(), node_call.id)
+
+
+def _check_head(request: Request) -> tuple[str, int | None]:
+    """Return the signature of a request, and the declared length of its body. Raises _Refused.
+
+    The signature is not verified yet, because it covers the body.
+    """
+    if request.method != "POST":
+        raise _Refused(405)
+    signature = request.headers.get(SIGNATURE_HEADER, "")
+    if not _SIGNATURE.fullmatch(signature):
+        raise _Refused(403)
+    length = request.headers.get("Content-Length")
+    if length is None:
+        return signature, None
+    if not _LENGTH.fullmatch(length):
+        raise _Refused(400)
+    if int(length) > MAX_CALL_BYTES:
+        raise _Refused(413)
+    return signature, int(length)

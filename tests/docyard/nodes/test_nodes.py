@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -151,6 +153,18 @@ def test_call_of_another_program_is_refused(cluster: Cluster) -> None:
         assert response.status_code == 403
     assert httpx2.get(writer.url + NODE_CALL_PATH).status_code == 405
     assert cluster.remote_repo.head() == tip
+
+
+def test_call_without_a_signature_is_refused_before_its_body_arrives(cluster: Cluster) -> None:
+    """The body never arrives, so a node that waits for it would not answer."""
+    writer, _ = cluster.find_both()
+    address = urlsplit(writer.url)
+    assert address.hostname is not None
+    assert address.port is not None
+    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+        head = f"POST {NODE_CALL_PATH} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 32000000\r\n\r\n"
+        connection.sendall(head.encode())
+        assert connection.recv(1_000).startswith(b"HTTP/1.1 403 ")
 
 
 def test_one_key_on_two_nodes_at_once_is_one_commit(cluster: Cluster) -> None:
