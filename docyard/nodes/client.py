@@ -15,6 +15,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from docyard.nodes.calls import (
+    INVALID_CALL_STATUS,
     MAX_CALL_BYTES,
     NODE_CALL_PATH,
     OTHER_BRANCH_STATUS,
@@ -45,6 +46,10 @@ class OtherBranch(NotForwarded):
     """The call was not executed: the node serves another branch of the repository."""
 
 
+class OtherForm(NotForwarded):
+    """The call was not executed: the node has another version of Docyard, which does not read it."""
+
+
 class AnswerLost(Exception):
     """The call was sent, and its answer did not arrive. It may have been executed."""
 
@@ -55,7 +60,7 @@ def forward(
     """Send a call for a branch to the holder of the lease, and return its answer.
 
     `is_still_holder` is called each second while the answer is missing. Raises NotForwarded, OtherBranch,
-    AnswerLost.
+    OtherForm, AnswerLost.
     """
     node_call = NodeCall(secrets.token_hex(16), branch, call)
     body = node_call.encode()
@@ -79,6 +84,8 @@ def forward(
             raise AnswerLost from error
         if response.status == OTHER_BRANCH_STATUS:
             raise OtherBranch
+        if response.status == INVALID_CALL_STATUS:
+            raise OtherForm
         if response.status in _REFUSED_STATUSES:
             raise NotForwarded
         signature = response.headers.get(SIGNATURE_HEADER, "")

@@ -9,6 +9,7 @@ form. So the bodies of all requests are bounded together.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import secrets
@@ -21,6 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from docyard.nodes.calls import (
+    INVALID_CALL_STATUS,
     MAX_CALL_BYTES,
     NODE_CALL_PATH,
     OTHER_BRANCH_STATUS,
@@ -113,7 +115,7 @@ class NodeEndpoint:
             async for chunk in request.stream():
                 length = len(body) + len(chunk)
                 if declared_length is not None and length > declared_length:
-                    raise _Refused(400)
+                    raise _Refused(INVALID_CALL_STATUS)
                 if length > MAX_CALL_BYTES:
                     raise _Refused(413)
                 if self._buffered_bytes + len(chunk) > _MAX_BUFFERED_BYTES:
@@ -121,15 +123,17 @@ class NodeEndpoint:
                 body += chunk
                 self._buffered_bytes += len(chunk)
         except ClientDisconnect:
-            raise _Refused(400) from None
+            raise _Refused(INVALID_CALL_STATUS) from None
         if declared_length is not None and len(body) < declared_length:
-            raise _Refused(400)
+            raise _Refused(INVALID_CALL_STATUS)
 
     def _answer(self, body: bytes) -> _Reply:
         try:
             node_call = NodeCall.decode(body)
-        except InvalidNodeCall:
-            return _Reply(403)
+        except InvalidNodeCall as error:
+            log.warning("a call of another node is refused: %s", error.message)
+            fields = {"code": error.code, "error": error.message, "fix": error.fix}
+            return _Reply(INVALID_CALL_STATUS, json.dumps(fields).encode())
         if node_call.branch != self._get_branch():
             return _Reply(OTHER_BRANCH_STATUS)
         if self._call_ids.find(node_call.id) is not None or not self._lease.is_held:
@@ -169,7 +173,7 @@ def _check_head(request: Request) -> tuple[str, int | None]:
     if length is None:
         return signature, None
     if not _LENGTH.fullmatch(length):
-        raise _Refused(400)
+        raise _Refused(INVALID_CALL_STATUS)
     if int(length) > MAX_CALL_BYTES:
         raise _Refused(413)
     return signature, int(length)

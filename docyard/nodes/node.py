@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from docyard.nodes.client import AnswerLost, NotForwarded, OtherBranch, forward
+from docyard.nodes.client import AnswerLost, NotForwarded, OtherBranch, OtherForm, forward
 from docyard.nodes.lease import WriterLease, build_repository_key
 from docyard.telemetry.logs import StateText
 from tools.dispatcher import WriteCall
@@ -75,6 +75,10 @@ class Node:
                 if holder is not None:
                     return self._forward(holder, call)
             except OtherBranch:
+                holder = None
+            except OtherForm:
+                # It gives the lease back when it is asked for it, as in an upgrade of the nodes.
+                log.warning("the node that writes does not read a call of this version; it is executed here")
                 holder = None
             except NotForwarded:
                 if time.monotonic() > deadline:

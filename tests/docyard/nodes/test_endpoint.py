@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard.nodes import endpoint as endpoint_module
-from docyard.nodes.calls import MAX_CALL_BYTES, NODE_CALL_PATH, SIGNATURE_HEADER
+from docyard.nodes.calls import MAX_CALL_BYTES, NODE_CALL_PATH, SIGNATURE_HEADER, sign
 from docyard.nodes.endpoint import NodeEndpoint
 from docyard.nodes.lease import WriterLease
 from index.postgres.database import Database
@@ -159,3 +161,62 @@ def test_only_an_answer_to_a_call_is_signed(endpoint: NodeEndpoint, lease: Write
     for response in (post(endpoint, [CHUNK]), post(endpoint, [CHUNK], **{SIGNATURE_HEADER: FORGED})):
         assert response.status == 403
         assert SIGNATURE_HEADER.lower() not in response.headers
+
+
+def encode_call(**changes: Any) -> bytes:
+    fields = {
+        "id": "0" * 32,
+        "branch": "main",
+        "tool": "edit_document",
+        "arguments": {},
+        "client": "",
+        "person": None,
+        "may_review": True,
+        "max_tokens": None,
+    }
+    return json.dumps({**fields, **changes}).encode()
+
+
+def post_signed(endpoint: NodeEndpoint, lease: WriterLease, body: bytes) -> Post:
+    return post(endpoint, [body], **{SIGNATURE_HEADER: sign(lease.secret, body)})
+
+
+@pytest.mark.guarantee
+@loop_over(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        *(encode_call(id=value) for value in (1, None, [], {}, "", "\ud800", "é", "x" * 65)),
+        *(encode_call(branch=value) for value in (1, [], {})),
+        *(encode_call(tool=value) for value in (None, 1, [], {})),
+        *(encode_call(arguments=value) for value in (None, 1, "x", [])),
+        *(encode_call(client=value) for value in (None, 1, [])),
+        *(encode_call(person=value) for value in (1, [], {}, "ana", {"token": "ana"})),
+        encode_call(person={"token": "ana", "name": "Ana", "email": 1}),
+        encode_call(person={"token": "ana", "name": "Ana", "email": "a@example.org", "team": "x"}),
+        *(encode_call(may_review=value) for value in (None, 1, "true")),
+        *(encode_call(max_tokens=value) for value in ("1", 1.5, True, [], {})),
+        encode_call(restriction_of_a_later_version=True),
+        encode_call().replace(b'"client"', b'"\\ud800"'),
+    ],
+)
+def test_signed_call_of_another_form_is_a_bad_request_with_its_reason(
+    endpoint: NodeEndpoint, lease: WriterLease, body: bytes
+) -> None:
+    response = post_signed(endpoint, lease, body)
+    assert response.status == 400, response.body
+    error = json.loads(response.body)
+    assert error["code"] == "INVALID_NODE_CALL"
+    assert "version" in error["fix"]
+
+
+def test_signed_call_of_the_right_form_is_refused_only_because_the_node_does_not_write(
+    endpoint: NodeEndpoint, lease: WriterLease
+) -> None:
+    person = {"token": "ana", "name": "Ana \ud800", "email": "ana@example.org"}
+    for body in (encode_call(), encode_call(person=person, max_tokens=900)):
+        assert post_signed(endpoint, lease, body).status == 409

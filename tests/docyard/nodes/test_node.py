@@ -118,11 +118,21 @@ def test_call_is_forwarded_as_it_is(node: Node, play: Play) -> None:
 
 
 @pytest.mark.process
-@loop_over("status", [403, 404, 409, 413, 429, OTHER_BRANCH_STATUS])
+@loop_over("status", [400, 403, 404, 409, 413, 429, OTHER_BRANCH_STATUS])
 def test_call_that_was_not_executed_is_executed_here(node: Node, play: Play, status: int) -> None:
     receiver = play(status)
     assert node.route(CALL, lambda: HERE) is HERE
     assert len(receiver.calls) == 1
+
+
+@pytest.mark.process
+def test_call_that_the_writer_does_not_read_is_executed_here(
+    node: Node, play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver = play(400, 200)
+    assert node.route(CALL, lambda: HERE) is HERE
+    assert len(receiver.calls) == 1
+    assert "version" in caplog.text
 
 
 @pytest.mark.process
@@ -172,6 +182,18 @@ def test_other_bytes_are_no_call_and_no_answer(body: bytes) -> None:
     for decode in (NodeCall.decode, NodeAnswer.decode):
         with pytest.raises(InvalidNodeCall):
             decode(body)
+
+
+@loop_over(
+    ("name", "value"),
+    [("data", []), ("text", 1), ("is_error", 1), ("commit", 1), ("proposal", [])],
+)
+def test_answer_with_other_fields_is_no_answer(name: str, value: object) -> None:
+    fields = json.loads(NodeAnswer(HERE, None, None).encode())
+    with pytest.raises(InvalidNodeCall, match=name):
+        NodeAnswer.decode(json.dumps({**fields, name: value}).encode())
+    answer = NodeAnswer.decode(json.dumps({**fields, "field_of_a_later_version": value}).encode())
+    assert answer == NodeAnswer(HERE, None, None)
 
 
 def test_signature_covers_body_secret_and_call() -> None:
