@@ -214,6 +214,13 @@ MUTATIONS = (
         ("tests/docyard/nodes/test_node.py",),
     ),
     Mutation(
+        "a read waits once for min_commit, also if its answer is too long at first",
+        "tools/search/minimum_commit.py",
+        "deadline = context.started_at + MAX_WAIT_S",
+        "deadline = time.monotonic() + MAX_WAIT_S",
+        ("tests/docyard/test_sync.py",),
+    ),
+    Mutation(
         "a request without a signature is refused before its body is read",
         "docyard/nodes/endpoint.py",
         "if not _SIGNATURE.fullmatch(signature):",

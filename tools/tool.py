@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -114,7 +115,8 @@ class Context:
     distinguished. `may_review` is False if its scopes do not permit reviews. `max_text_tokens` is the limit
     of tokens of text in an answer; None for that of docyard.toml. `call_form` is the form of the calls that
     the answer suggests. `build_review_url` returns the URL of a proposal's page; None if the server has none.
-    `request_fetch` requests an exchange with the remote, and does not wait for it.
+    `request_fetch` requests an exchange with the remote, and does not wait for it. `started_at` is the begin
+    of the call in monotonic seconds, also when the tool runs again with a lower limit.
     """
 
     workspace: Workspace
@@ -129,6 +131,7 @@ class Context:
     call_form: CallForm = PLAIN_FORM
     build_review_url: Callable[[str], str] | None = None
     request_fetch: Callable[[], object] = lambda: None
+    started_at: float = field(default_factory=time.monotonic)
 
     @property
     def signing_keys(self) -> SigningKeys:

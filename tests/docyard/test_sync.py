@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tools.dispatcher import ToolDispatcher
+from tools.search.minimum_commit import read_at_least
 from workspace.git.remotes.credentials import Access
 from workspace.sync.branches import SyncState
 from workspace.sync.sync import sync
@@ -211,6 +214,46 @@ def test_read_of_a_commit_that_the_clone_lacks_fetches_it_at_once(
             in server.call("get_doc", chunk_id=f"heron-{number}.md", min_commit=commit)["chunks"][0]["text"]
         )
     writer.synchronizer.close()
+
+
+@pytest.mark.process
+@pytest.mark.guarantee
+def test_read_waits_once_for_a_remote_that_does_not_answer(
+    clone: Repo, server: InProcessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is too long at first, so the tool runs again: it must not wait again."""
+    attempts: list[str | None] = []
+    slept_s: list[float] = []
+    reading_thread = threading.get_ident()
+    sleep = time.sleep
+
+    def read_and_count(context: Any, min_commit: str | None, *arguments: Any) -> Any:
+        attempts.append(min_commit)
+        return read_at_least(context, min_commit, *arguments)
+
+    def sleep_and_count(seconds: float) -> None:
+        if threading.get_ident() == reading_thread:
+            slept_s.append(seconds)
+        sleep(seconds)
+
+    files = {f"heron-{number}.md": f"# Heron {number}\n\n{'A heron. ' * 60}\n" for number in range(12)}
+    tip = clone.commit({**files, "docyard.toml": '[remote]\nevery = "1d"\n'})
+    monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_DELAY_S", 0.0)
+    monkeypatch.setattr("tools.search.minimum_commit.MAX_WAIT_S", 0.5)
+    monkeypatch.setattr("tools.search.search_docs.read_at_least", read_and_count)
+    monkeypatch.setattr("time.sleep", sleep_and_count)
+    with socket.create_server(("127.0.0.1", 0)) as silent_remote:
+        port = silent_remote.getsockname()[1]
+        clone.git("remote", "set-url", "origin", f"git://127.0.0.1:{port}/docs.git")
+        server.synchronizer.start()
+        connection, _ = silent_remote.accept()  # a fetch is running when the read begins
+        with connection:
+            found = server.call("search_docs", query="heron", min_commit="0" * 40, max_tokens=900)
+    assert found["hits"]
+    assert (found["behind"]["code"], found["behind"]["commit"]) == ("BEHIND_MIN_COMMIT", tip)
+    assert len(attempts) > 1
+    # Each pause ends before the deadline, so this sum does not depend on the speed of the machine.
+    assert sum(slept_s) <= 0.5
 
 
 @pytest.mark.process

@@ -46,14 +46,15 @@ def read_at_least(
 ) -> tuple[T, Data]:
     """Return what `read` returns, and the caveat `behind` if its commit does not contain `min_commit`.
 
-    `read` returns a result and its commit, and is repeated for at most MAX_WAIT_S seconds. Raises
-    InvalidArguments for a malformed id, UnknownCommit for one that cannot reach this node, AmbiguousId,
-    BehindMinimumCommit, and the errors of `read`.
+    `read` returns a result and its commit, and is repeated until MAX_WAIT_S seconds after the call began,
+    also if the tool runs several times to shorten its answer. Raises InvalidArguments for a malformed id,
+    UnknownCommit for one that cannot reach this node, AmbiguousId, BehindMinimumCommit, and the errors of
+    `read`.
     """
     if min_commit is None:
         return read()[0], {}
     id = _normalize_id(min_commit)
-    deadline = time.monotonic() + MAX_WAIT_S
+    deadline = context.started_at + MAX_WAIT_S
     if not _wait_for_clone(context, id, ref, deadline):
         deadline = 0.0
     for delay_s in _list_delays():
