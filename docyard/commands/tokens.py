@@ -13,6 +13,7 @@ import click
 from docyard import environment
 from docyard.cli import token_options
 from docyard.cli.main import SuggestingGroup
+from docyard.cli.server_database import read_engine_options, server_config
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
@@ -22,7 +23,7 @@ from docyard.terminal.suggested_commands import complete_commands
 from docyard.wording import format_count
 
 if TYPE_CHECKING:
-    from workspace.policy.tokens import KnownPerson, Person, Tokens
+    from workspace.policy.tokens import KnownPerson, Person
     from workspace.workspace import Workspace
 
 
@@ -35,7 +36,8 @@ def command() -> None:
 
     An approval of a proposal, and a merge that changes protected paths, needs a person's token. Tokens are
     stored only in this repository: no clone, fetch or push transfers them. Nodes that share a database of
-    indexes share the tokens, too, if the repository has a remote.
+    indexes share the tokens, too, if the repository has a remote: then DOCYARD_SERVER__ENGINE__URL or the
+    file of --config names the database.
 
     \b
     Example:
@@ -66,6 +68,7 @@ _replace = click.option(
 @_output
 @_replace
 @options.repository
+@server_config
 @options.as_json
 def add(
     token_name: str,
@@ -76,6 +79,7 @@ def add(
     output: Path | None,
     replace: bool,
     repo: Path | None,
+    config: Path | None,
     as_json: bool,
 ) -> int:
     """Create a token, and print its secret once on standard output: the secret is not stored.
@@ -94,9 +98,9 @@ def add(
     """
     from workspace.policy.tokens import ALL_SCOPES, is_same_person
 
-    workspace = open_workspace(repo, checks_settings=False)
+    workspace = _open_workspace(repo, config)
     name, email = _resolve_identity(workspace, name, email)
-    tokens = _open_tokens(workspace)
+    tokens = workspace.tokens
     create = partial(
         tokens.add,
         token_name,
@@ -160,8 +164,9 @@ def _create_secret(
 
 @command.command(name="list", short_help="List the tokens of this repository.")
 @options.repository
+@server_config
 @options.as_json
-def list_tokens(repo: Path | None, as_json: bool) -> int:
+def list_tokens(repo: Path | None, config: Path | None, as_json: bool) -> int:
     """List the tokens of this repository, with their names and owners. Expired tokens are marked.
 
     Outside a terminal, each token is one line of tab-separated columns without headings: token, name,
@@ -171,7 +176,7 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
     Example:
         docyard tokens list --json
     """
-    owners = _open_tokens(open_workspace(repo, checks_settings=False)).list_owners()
+    owners = _open_workspace(repo, config).tokens.list_owners()
     if as_json:
         console.print_json({"tokens": [_owner_to_data(owner) for owner in owners]})
     elif not owners:
@@ -194,6 +199,7 @@ def list_tokens(repo: Path | None, as_json: bool) -> int:
 @_output
 @_replace
 @options.repository
+@server_config
 @options.as_json
 def rotate(
     token_name: str,
@@ -201,6 +207,7 @@ def rotate(
     output: Path | None,
     replace: bool,
     repo: Path | None,
+    config: Path | None,
     as_json: bool,
 ) -> int:
     """Give a token a new secret, and print it once. The old secret no longer works from now on.
@@ -214,7 +221,7 @@ def rotate(
         docyard tokens rotate ana --output ~/ana-2.token
         docyard tokens rotate ana --expires 90d --output ~/ana.token --replace
     """
-    tokens = _open_tokens(open_workspace(repo, checks_settings=False))
+    tokens = _open_workspace(repo, config).tokens
     secret, file = _create_secret(
         partial(tokens.rotate, token_name, expires_at=expires_at), output, replace=replace
     )
@@ -236,15 +243,16 @@ def rotate(
 @command.command(name="revoke", short_help="Revoke a token.")
 @click.argument("token_name", metavar="NAME")
 @options.repository
+@server_config
 @options.as_json
-def revoke(token_name: str, repo: Path | None, as_json: bool) -> int:
+def revoke(token_name: str, repo: Path | None, config: Path | None, as_json: bool) -> int:
     """Revoke a token. Its approvals no longer count, except in merged proposals.
 
     \b
     Example:
         docyard tokens revoke ana
     """
-    person = _open_tokens(open_workspace(repo, checks_settings=False)).revoke(token_name)
+    person = _open_workspace(repo, config).tokens.revoke(token_name)
     if as_json:
         console.print_json({**_person_to_data(person), "revoked": True})
     else:
@@ -263,9 +271,16 @@ def revoke(token_name: str, repo: Path | None, as_json: bool) -> int:
 @click.option("--name", metavar="NAME", required=True, help="The person's name.")
 @click.option("--email", metavar="ADDRESS", required=True, help="The person's address.")
 @options.repository
+@server_config
 @options.as_json
 def trust(
-    token_name: str, token_file: Path | None, name: str, email: str, repo: Path | None, as_json: bool
+    token_name: str,
+    token_file: Path | None,
+    name: str,
+    email: str,
+    repo: Path | None,
+    config: Path | None,
+    as_json: bool,
 ) -> int:
     """Trust a token that was created in another copy of the repository.
 
@@ -276,7 +291,7 @@ def trust(
     Example:
         docyard tokens trust ana --name "Ana Li" --email ana@example.org --token-file ~/ana.token
     """
-    workspace = open_workspace(repo, checks_settings=False)
+    workspace = _open_workspace(repo, config)
     file = None if token_file is None else token_file.expanduser()
     secret = read_secret(file, prompt=True)
     if secret is None:
@@ -289,7 +304,7 @@ def trust(
             f"the token's name is not '{token_name}'",
             fix="Use the name from the copy that created the token.",
         )
-    person = _open_tokens(workspace).trust(secret, name, email)
+    person = workspace.tokens.trust(secret, name, email)
     if as_json:
         console.print_json({**_person_to_data(person), "trusted": True})
     else:
@@ -299,8 +314,9 @@ def trust(
 
 @command.command(name="unshare", short_help="Copy the tokens that nodes share to the file of this clone.")
 @options.repository
+@server_config
 @options.as_json
-def unshare(repo: Path | None, as_json: bool) -> int:
+def unshare(repo: Path | None, config: Path | None, as_json: bool) -> int:
     """Copy the tokens that nodes share to the file of this clone, before it leaves the database of [engine].
 
     Unset the setting afterwards: a node that still has it uses the shared tokens again, and not this file.
@@ -312,12 +328,12 @@ def unshare(repo: Path | None, as_json: bool) -> int:
     """
     from index.postgres.shared_tokens import open_shared_tokens
 
-    workspace = open_workspace(repo, checks_settings=False)
-    shared_tokens = open_shared_tokens(workspace, environment.read_engine_options())
+    workspace = _open_workspace(repo, config)
+    shared_tokens = open_shared_tokens(workspace, read_engine_options(config))
     if shared_tokens is None:
         raise CommandError(
             "this repository shares no tokens: it has no remote `origin`, or no database of [engine] is set",
-            fix=f"Set {environment.ENGINE_URL}, as the server has it.",
+            fix=f"Set {environment.ENGINE_URL}, or name the file of the server with --config.",
         )
     count = shared_tokens.export()
     if as_json:
@@ -327,8 +343,14 @@ def unshare(repo: Path | None, as_json: bool) -> int:
     return Exit.DONE
 
 
-def _open_tokens(workspace: Workspace) -> Tokens:
-    return workspace.tokens
+def _open_workspace(repo: Path | None, config: Path | None) -> Workspace:
+    """Open the workspace, with the tokens that nodes share by the file of a server or by variables."""
+    workspace = open_workspace(repo, checks_settings=False)
+    if config is not None:
+        from index.postgres.shared_tokens import share_tokens
+
+        share_tokens(workspace, read_engine_options(config))
+    return workspace
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:

@@ -37,12 +37,21 @@ def identify_owner(workspace: Workspace, token_file: Path | None, *, prompt: boo
     The token is read from `token_file`, else from DOCYARD_TOKEN, else from a prompt in the terminal if
     `prompt` is true. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CommandError for an unusable file.
     """
-    from workspace.policy.tokens import WRITE_SCOPE, InvalidToken
+    from workspace.policy.tokens import WRITE_SCOPE, InvalidToken, UnknownSecret
 
     secret = read_secret(token_file, prompt=prompt)
     if secret is None:
         return None
-    owner = workspace.tokens.authenticate(secret)
+    try:
+        owner = workspace.tokens.authenticate(secret)
+    except UnknownSecret as error:
+        # A clone that has never used the shared tokens has no note of them.
+        if environment.read_engine_urls()[0] is None and workspace.git.config("remote.origin.url"):
+            error.fix = (
+                f"If the tokens are shared by nodes, set {environment.ENGINE_URL}, as the server has it. "
+                f"Otherwise: {error.fix}"
+            )
+        raise
     if WRITE_SCOPE not in owner.scopes:
         raise InvalidToken(
             f"the token '{owner.person.token}' has no scope {WRITE_SCOPE}", fix="Use a token that may write."

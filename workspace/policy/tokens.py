@@ -184,8 +184,9 @@ class SharedTokensNote(WorkspaceError):
     def __init__(self) -> None:
         super().__init__(
             "the tokens of this repository are in the database that its nodes share",
-            fix="Set DOCYARD_SERVER__ENGINE__URL to the `url` of [engine], as the server has it. Then "
-            "`docyard tokens unshare` copies them to this repository, if it is to leave the database.",
+            fix="Set DOCYARD_SERVER__ENGINE__URL to the `url` of [engine], as the server has it, or "
+            "name its file with `docyard tokens list --config FILE`. Then `docyard tokens unshare` copies "
+            "them to this repository, if it is to leave the database.",
             file=TOKENS_PATH,
         )
 
@@ -419,6 +420,10 @@ class InvalidToken(WorkspaceError):
         )
 
 
+class UnknownSecret(InvalidToken):
+    """An error: no token of this repository has this secret. The nodes of another clone may share it."""
+
+
 class TokenExists(WorkspaceError):
     """An error: another token of this name exists, or the maximum number of tokens is reached."""
 
@@ -543,7 +548,10 @@ class Tokens:
         return self.authenticate(secret).person
 
     def authenticate(self, secret: str) -> KnownPerson:
-        """Return the owner of the token with this secret, with its scopes. Raises InvalidToken."""
+        """Return the owner of the token with this secret, with its scopes. Raises InvalidToken.
+
+        The error is UnknownSecret if no token has it.
+        """
         digest = _hash_secret(secret)
         owner = None
         # All tokens are compared, each in constant time, so that the duration reveals nothing.
@@ -551,7 +559,7 @@ class Tokens:
             if hmac.compare_digest(known_person.key, digest):
                 owner = known_person
         if owner is None:
-            raise InvalidToken()
+            raise UnknownSecret()
         if owner.has_expired():
             raise _make_expired_error(owner)
         return owner

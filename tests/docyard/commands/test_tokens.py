@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,8 @@ from docyard import environment
 from docyard.cli.main import main
 from docyard.terminal.credentials import identify_owner
 from docyard.terminal.exits import CommandError, Exit
+from index.postgres.options import create_engine_options
+from index.postgres.shared_tokens import share_tokens
 from tests.databases import postgres  # noqa: F401
 from tests.docyard.conftest import Git
 from tests.postgres_server import PostgresServer
@@ -392,3 +395,58 @@ def test_tokens_of_nodes_are_shared_and_copied_back(
     monkeypatch.delenv(environment.ENGINE_URL)
     tokens = Tokens(repo / ".git")
     assert [tokens.person(text).token for text in (secret, new_secret)] == ["ann", "ben"]
+
+
+@pytest.mark.process
+def test_shared_tokens_are_changed_with_the_file_of_the_server(
+    repo: Path,
+    tmp_path: Path,
+    capsys: Capture,
+    postgres: PostgresServer,  # noqa: F811
+    git: Git,
+) -> None:
+    """The server reads its engine from this file, so no variable is set."""
+    git("remote", "add", "origin", "https://example.org/docs.git")
+    url = postgres.create_database()
+    config = tmp_path / "server.toml"
+    config.write_text(f'[engine]\nurl = "{url}"\n')
+    options = ("--config", str(config), "-C", str(repo), "--json")
+
+    def run(*arguments: str) -> dict[str, Any]:
+        assert main(["tokens", *arguments, *options]) == 0
+        data: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return data
+
+    secret = run("add", "ann")["secret"]
+    server = Workspace.open(repo)
+    share_tokens(server, create_engine_options(url))
+    assert server.tokens.person(secret) == ANN
+    secret = run("rotate", "ann")["secret"]
+    assert server.tokens.person(secret) == ANN
+    assert [owner["token"] for owner in run("list")["tokens"]] == ["ann"]
+    assert run("revoke", "ann")["revoked"]
+    assert server.tokens.list() == ()
+    file = write_private_file(tmp_path / "ann.token", secret)
+    person = ("--name", "Ann", "--email", "ann@example.com")
+    assert run("trust", "ann", "--token-file", str(file), *person)["trusted"]
+    assert server.tokens.person(secret).name == "Ann"
+    assert run("unshare") == {"tokens": 1}
+    assert [person.token for person in Tokens(repo / ".git").list()] == ["ann"]
+
+
+def test_unknown_token_in_a_clone_names_the_setting_of_shared_tokens(
+    repo: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone that has never used the shared tokens cannot know that they are shared."""
+    file = write_private_file(tmp_path / "ann.token", f"docyard_ann_{'0' * 48}")
+
+    def read_fix() -> str:
+        with pytest.raises(InvalidToken) as raised:
+            identify_owner(Workspace.open(repo), file, prompt=False)
+        return raised.value.fix
+
+    assert environment.ENGINE_URL not in read_fix()  # without a remote, no node shares the repository
+    git("remote", "add", "origin", "https://example.org/docs.git")
+    assert f"set {environment.ENGINE_URL}" in read_fix()
+    monkeypatch.setenv(environment.ENGINE_URL, "postgresql://docyard@127.0.0.1:1/docyard")
+    assert environment.ENGINE_URL not in read_fix()
