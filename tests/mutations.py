@@ -181,8 +181,8 @@ MUTATIONS = (
     Mutation(
         "a node pushes only while it has the lease to write",
         "workspace/sync/upstream.py",
-        "self._lease.check() and _push_commit(",
-        "_push_commit(",
+        "is_moved = is_held and _push_commit(",
+        "is_moved = _push_commit(",
         _UPSTREAM_TESTS,
     ),
     Mutation(
@@ -219,6 +219,13 @@ MUTATIONS = (
         "deadline = context.started_at + MAX_WAIT_S",
         "deadline = time.monotonic() + MAX_WAIT_S",
         ("tests/docyard/test_sync.py",),
+    ),
+    Mutation(
+        "a write to a branch that has diverged from the shared one is refused, and not busy",
+        "workspace/sync/upstream.py",
+        "if is_held and branch in self._diverged_branches:",
+        "if not branch:",
+        _UPSTREAM_TESTS,
     ),
     Mutation(
         "a request without a signature is refused before its body is read",

@@ -68,8 +68,9 @@ class UpstreamDiverged(WorkspaceError):
     def __init__(self, branch: str, remote: str) -> None:
         super().__init__(
             f"`{branch}` of this node and of the remote `{remote}` have different commits, so this node "
-            "cannot write",
-            fix="Run docyard sync in the clone of this node, which merges both, or clone the remote again.",
+            "cannot write to it",
+            fix="Run docyard sync in the clone of this node, which merges both. Do not replace the clone: no "
+            "other has its commits.",
             branch=branch,
             remote=remote,
         )
@@ -110,6 +111,7 @@ class RemoteUpstream:
         self._pushes = _ExchangeProcess(self._store)
         self._followed_token: int | None = None
         self._follow_count = 0
+        self._diverged_branches: frozenset[str] = frozenset()  # of the last fetch of a lease
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -145,19 +147,22 @@ class RemoteUpstream:
     def push(self, branch: str, base: str | None, commit: str | None) -> bool:
         """Move the branch of the remote from `base` to `commit`; return False if it is not at `commit`.
 
-        Raises ResultUnknown, PushRejected, and the errors of an exchange.
+        Raises UpstreamDiverged, ResultUnknown, PushRejected, and the errors of an exchange.
         """
         with self._pushes.open(self._is_durable) as remotes:
             remote = select_remote(self._workspace)
             peer = build_peer(self._workspace, remotes, remote.name, remote.push_url, self._access())
-            is_moved = self._lease.check() and _push_commit(
+            is_held = self._lease.check()
+            is_moved = is_held and _push_commit(
                 remotes, replace(peer, seconds=PUSH_TIMEOUT_S), branch, base, commit
             )
         if is_moved:
             self._record_push(remotes, remote, branch, commit)
-        else:
-            self._followed_token = None
-        return is_moved
+            return True
+        self._followed_token = None
+        if is_held and branch in self._diverged_branches:
+            raise UpstreamDiverged(branch, remote.name)  # no new plan can succeed
+        return False
 
     def close(self) -> None:
         """End the processes for exchanges."""
@@ -189,6 +194,7 @@ class RemoteUpstream:
         remote = select_remote(workspace)
         behind: list[tuple[str, TrackedCommits]] = []
         ahead: dict[str, str] = {}
+        diverged: list[str] = []
         if pushes_ahead:
             with self._pushes.open(durable) as remotes, suppress(OSError):
                 remotes.start()  # it starts while the other process fetches
@@ -207,6 +213,9 @@ class RemoteUpstream:
                     ahead[name] = tracked.ours
                 elif tracked.state is not SyncState.UP_TO_DATE and pushes_ahead:
                     _check_not_diverged(name, branch, remote.name)
+                    diverged.append(name)
+            if pushes_ahead:
+                self._diverged_branches = frozenset(diverged)
             if ahead and pushes_ahead:
                 for error in session.push(session.build_peer(remote.push_url), ahead).values():
                     raise error

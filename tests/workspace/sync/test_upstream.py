@@ -217,6 +217,40 @@ def test_commits_of_a_person_in_the_clone_are_pushed_with_the_next_lease(
         node.upstream.close()
 
 
+@pytest.mark.guarantee
+def test_proposal_with_other_commits_than_the_remote_is_refused_and_other_branches_are_not(
+    remote_repo: Repo, tmp_path: Path
+) -> None:
+    """A plan on the commits of this clone can never be pushed, so another attempt is useless."""
+    branch = "proposals/k7m2q9xa-words"
+    clone = repositories.clone_repository(remote_repo, tmp_path / "here")
+    clone.git("switch", "-q", "-c", branch)
+    clone.commit({"first.md": "# First\n"})
+    clone.git("push", "-q", "origin", branch)
+    ours = clone.commit({"ours.md": "# Ours\n"})
+    plan = clone.commit({"plan.md": "# Plan\n"})
+    clone.git("reset", "-q", "--hard", ours)
+    clone.git("switch", "-q", "main")
+    other = repositories.clone_repository(remote_repo, tmp_path / "other")
+    other.git("switch", "-q", branch)
+    theirs = other.commit({"theirs.md": "# Theirs\n"})
+    other.git("push", "-q", "origin", branch)
+    node = Node(clone.path)
+    try:
+        with node.upstream.hold(), pytest.raises(UpstreamDiverged) as raised:
+            node.upstream.push(branch, ours, plan)
+        assert branch in raised.value.message
+        assert "docyard sync" in raised.value.fix
+        assert remote_repo.git("rev-parse", branch).strip() == theirs
+        assert node.add_task("First").commit == remote_repo.head()
+        sync(Workspace.open(clone.path, durable=False), Access())
+        merged = clone.git("rev-parse", branch).strip()
+        with node.upstream.hold():
+            assert node.upstream.push(branch, merged, merged)
+    finally:
+        node.upstream.close()
+
+
 def test_failure_in_the_clone_after_the_push_is_a_caveat(
     nodes: list[Node], remote_repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
