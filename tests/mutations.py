@@ -228,6 +228,13 @@ MUTATIONS = (
         _UPSTREAM_TESTS,
     ),
     Mutation(
+        "a node that pushes a proposal does not wait for its own lock",
+        "workspace/sync/push.py",
+        "is_shared = session.store.upstream is not None",
+        "is_shared = False",
+        ("tests/docyard/nodes/test_proposal_push.py",),
+    ),
+    Mutation(
         "a request without a signature is refused before its body is read",
         "docyard/nodes/endpoint.py",
         "if not _SIGNATURE.fullmatch(signature):",

@@ -232,6 +232,11 @@ def command(
     server_settings = None
     if config_file is not None and settings is not None:
         settings, server_settings = _read_server_settings(find_folder(config_file), settings)
+        if no_sync and not read_only and server_settings.engine.node_url is not None:
+            raise click.UsageError(
+                "--no-sync and engine.node_url exclude each other: a node pushes each write, and fetches "
+                "those of others. Omit --no-sync, or add --read-only."
+            )
     if settings is not None and workers > 1 and not _is_worker():
         from docyard.http.server import start_workers
 

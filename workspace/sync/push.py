@@ -2,6 +2,9 @@
 
 If the remote's discussion has events that our discussion lacks, the two are merged first, so no event is
 lost. A proposal's branch that has diverged from the remote's branch is not pushed.
+
+If nodes share the remote, each event was pushed when it was written. Events that our discussion lacks are
+then left to the next fetch: a merge would need the lease, whose fetch waits for the lock of this push.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from workspace.publishing.recovery import recover_if_needed
 from workspace.sync.branches import SyncState, select_remote
 from workspace.sync.exchange import RemoteSession
 from workspace.sync.sync import sync_lock
+from workspace.sync.upstream import UpstreamDiverged
 from workspace.writing.write import DetachedHead, make_author_signature
 
 if TYPE_CHECKING:
@@ -29,6 +33,8 @@ _MAX_ATTEMPTS = 3
 
 def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceError | None:
     """Push the branch of a proposal, then the discussion; return the error of the discussion, or None.
+
+    That error is UpstreamDiverged if nodes share the remote, and each side has events that the other lacks.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
     RemoteMoved if the branch has diverged, PushRejected, and the errors of `RemoteSession.fetch`.
@@ -70,6 +76,7 @@ def _push_discussion(
     workspace: Branch, session: RemoteSession, fetch_peer: Peer, push_peer: Peer, *, durable: bool
 ) -> WorkspaceError | None:
     error: WorkspaceError | None = None
+    is_shared = session.store.upstream is not None
     for _ in range(_MAX_ATTEMPTS):
         error = _push_local_branches(session, push_peer, DISCUSSION_BRANCH).get(DISCUSSION_BRANCH)
         if not isinstance(error, RemoteMoved):
@@ -77,8 +84,11 @@ def _push_discussion(
         fetch_error = session.fetch(fetch_peer).get(DISCUSSION_BRANCH)
         if fetch_error is not None:
             return fetch_error
-        theirs = session.compare(DISCUSSION_BRANCH).theirs
-        if theirs is not None:
+        _, theirs, state = session.compare(DISCUSSION_BRANCH)
+        if is_shared and state is not SyncState.AHEAD:
+            is_contained = state in (SyncState.BEHIND, SyncState.UP_TO_DATE)
+            return None if is_contained else UpstreamDiverged(DISCUSSION_BRANCH, fetch_peer.name)
+        if theirs is not None and not is_shared:
             EventLog(session.store, durable=durable).merge_commit(theirs, make_author_signature(workspace))
     return error
 
