@@ -279,8 +279,12 @@ class LiveIndex:
         return self._publisher.last_metadata()
 
     def count_values(self, state: State) -> dict[str, Mapping[str, int]]:
-        """Count the sections that have each value of each taxonomy key of a state's commit."""
-        keys = self._workspace.snapshot(state.commit).config.taxonomy_keys
+        """Count the sections that have each value of each taxonomy key of a state's commit.
+
+        The keys are those of the tip if another node has indexed a commit that this clone lacks.
+        """
+        has_commit = state.commit is not None and self._workspace.has_commit(state.commit)
+        keys = self._workspace.snapshot(state.commit if has_commit else None).config.taxonomy_keys
         return {key: self.engine.count_values(key) for key in keys}
 
     def status(self) -> IndexStatus:

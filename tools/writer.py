@@ -77,7 +77,10 @@ def _update_index(context: Context, commit: str | None) -> list[str]:
 
 
 def _contains_commit(git: GitReader, tip: str | None, commit: str | None) -> bool:
-    return tip is not None and commit is not None and commit in (tip, *git.merge_bases(tip, commit))
+    """Return True if `commit` is `tip` or an ancestor; False if this clone lacks the tip of another node."""
+    if tip is None or commit is None:
+        return False
+    return tip == commit or (git.has_object(tip) and commit in git.merge_bases(tip, commit))
 
 
 _MAX_HINTS = 8

@@ -109,11 +109,14 @@ class MetadataPublisher:
         """Publish changed metadata of the index's current state, or of `state` if that cannot be read.
 
         Another process may publish at the same time, so the state is read again after the write. If only the
-        figures changed, as after most commits, the write is debounced.
+        figures changed, as after most commits, the write is debounced. Nothing is published for a commit that
+        this clone lacks.
         """
         with self._publish_lock:
             for _ in range(_MAX_ATTEMPTS):
                 current_state = self._current_state() or state
+                if not self._has_commit(current_state):
+                    return
                 last = self.last_metadata()
                 if (
                     last is not None
@@ -135,9 +138,16 @@ class MetadataPublisher:
         self._metadata = self._stamp = None
 
     def _current_state(self) -> State | None:
+        """Return the current state of the index; None if it, or its commit, cannot be read here."""
         with suppress(WorkspaceError):
-            return self._read_state()
+            state = self._read_state()
+            if state is not None and self._has_commit(state):
+                return state
         return None
+
+    def _has_commit(self, state: State) -> bool:
+        """Return False if another node has indexed a commit that this clone has not fetched yet."""
+        return state.commit is None or self._workspace.has_commit(state.commit)
 
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
@@ -190,7 +200,7 @@ class MetadataPublisher:
         with suppress(WorkspaceError, OSError), self._publish_lock:
             written_state: State | None = None
             for _ in range(_MAX_ATTEMPTS):
-                state = self._read_state()
+                state = self._current_state()
                 if state is None or state == written_state:
                     return
                 if not self._write(self._describe(state)):

@@ -1,4 +1,4 @@
-"""Cursors, handles and secrets of claims that a client gets from one node and gives to another one."""
+"""Nodes that share an index: what a client takes from one to another, and commits that a clone lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from index.sources.sources import SourceFolders, Sources
 from index.storage.keys import _load_user_key
 from tests.databases import postgres  # noqa: F401
 from tests.postgres_server import PostgresServer
-from tests.repositories import Repo
+from tests.repositories import Repo, clone_repository
 from tools.dispatcher import ToolDispatcher
 from tools.retrieval.dispatcher import SourcesDispatcher
 from workspace.workspace import Workspace
@@ -23,7 +23,7 @@ from workspace.workspace import Workspace
 pytestmark = pytest.mark.process
 
 WALKTHROUGH = "---\ntype: walkthrough\n---\n# Start\n\n## First step\n\nOne.\n\n## Second step\n\nTwo.\n"
-OpenNode = Callable[[str], Callable[..., dict[str, Any]]]
+OpenNode = Callable[..., Callable[..., dict[str, Any]]]
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def use_node(
     repo.commit({"start.md": WALKTHROUGH})
     engine = create_engine_options(postgres.create_database())._replace(repository="docs")
 
-    def open_node(name: str) -> Callable[..., dict[str, Any]]:
+    def open_node(name: str, path: Path = repo.path) -> Callable[..., dict[str, Any]]:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name / "state"))
         _load_user_key.cache_clear()
-        workspace = Workspace.open(repo.path, durable=False)
+        workspace = Workspace.open(path, durable=False)
         index = SearchIndex(workspace, location=tmp_path / name / "index", engine=engine)
         folders = SourceFolders(tmp_path, tmp_path / name / "clones", tmp_path / name / "indexes")
         sources = Sources(
@@ -91,3 +91,21 @@ def test_claim_of_one_node_is_renewed_on_another(use_node: OpenNode) -> None:
     refused = second("claim_task", **fields, action="release", secret=claim["secret"])
     assert refused["code"] == "TASK_CLAIMED"
     assert second("claim_task", **fields, action="release", secret=renewed["secret"])["released"] is True
+
+
+@pytest.mark.guarantee
+def test_write_on_a_node_whose_clone_lacks_the_indexed_commit_has_no_damage(
+    use_node: OpenNode, repo: Repo, tmp_path: Path
+) -> None:
+    """A node was stopped after its push, and another node has indexed a later commit meanwhile."""
+    clone = clone_repository(repo, tmp_path / "clone")
+    stopped, other = use_node("stopped", clone.path), use_node("other")
+    stopped("search_docs", query="paths")
+    repo.commit({"new.md": "# New\n\nAn okapi.\n"})
+    other("search_docs", query="okapi")
+    operation = {"operation": "append_content", "file": "api.md", "slug": "endpoints", "content": "A quagga."}
+    written = stopped("edit_document", operations=[operation])
+    assert written["commit"] == clone.head()
+    assert written["hints"][0].endswith("another call or process is updating the search index")
+    assert "missing or broken" not in str(written)
+    assert [hit["filepath"] for hit in other("search_docs", query="okapi")["hits"]] == ["new.md"]

@@ -17,6 +17,8 @@ from index.postgres.options import EngineOptions, create_engine_options
 from index.service import SearchIndex, SearchPage
 from index.sources.settings import SourceSettings
 from index.sources.source import Source
+from index.whoosh_engine.engine import WhooshEngine
+from tests.call_hooks import run_after_call
 from tests.postgres_server import run_postgres
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -115,6 +117,33 @@ def test_clone_that_is_behind_leaves_the_index_to_the_node_that_is_ahead(
     impatient = open_node_index("impatient", late_clone.path, max_lag_s=-10.0)
     assert describe(impatient.search("okapi")) == (old_commit, False, [])
     assert describe(first.search("okapi")) == (repo.head(), False, ["new.md"])
+
+
+def test_values_are_counted_while_the_clone_lacks_the_indexed_commit(
+    open_node_index: OpenIndex, repo: Repo, tmp_path: Path
+) -> None:
+    clone = Repo(shutil.copytree(repo.path, tmp_path / "clone"))
+    first, late = open_node_index("first"), open_node_index("late", clone.path)
+    repo.commit(MEMO)
+    first.update_to_tip()
+    assert late.count_taxonomy_values() == first.count_taxonomy_values() != {}
+
+
+def test_metadata_describes_a_commit_of_the_clone_while_another_node_indexes_a_later_one(
+    open_node_index: OpenIndex, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = Repo(shutil.copytree(repo.path, tmp_path / "clone"))
+    node, other = open_node_index("node", clone.path), open_node_index("other")
+    node.update_to_tip()
+    commit = clone.commit(MEMO)
+    repo.git("pull", "-q", str(clone.path))
+    repo.commit(LETTER)
+    run_after_call(monkeypatch, WhooshEngine, "apply", other.update_to_tip)
+    assert node.update_to_tip() == commit
+    metadata = node.metadata()
+    assert metadata is not None
+    assert metadata.stats.source_commit == commit
+    assert describe(other.search("quagga")) == (repo.head(), False, ["letter.md"])
 
 
 def test_branch_that_was_set_back_is_indexed_again(open_node_index: OpenIndex, repo: Repo) -> None:
