@@ -6,6 +6,7 @@ here before libgit2 reads it.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -36,9 +37,21 @@ BROKEN_OBJECTS = "docyard/broken-objects"
 class BrokenObject(Exception):
     """An error: a loose object that is empty, truncated, unreadable, or does not match its id."""
 
+    def __init__(self, id: str, reason: str) -> None:
+        super().__init__(id)
+        self.reason = reason
+
 
 class LargeObject(Exception):
     """An error: a loose object that exceeds the requested size."""
+
+
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def is_shortage(error: OSError) -> bool:
+    """Return True if the system lacked open files or memory, which says nothing about the file."""
+    return error.errno in _SHORTAGES
 
 
 def build_loose_path(common_dir: Path, id: str) -> Path:
@@ -50,7 +63,7 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
     """Return the kind and the bytes of an object; None if it is not loose.
 
     Raises BrokenObject, and LargeObject for an object of more than `max_bytes` bytes, which is not fully
-    read.
+    read. Raises OSError if the system has too few open files or too little memory.
     """
     try:
         # A string instead of a Path, because this function is called for each object of a history.
@@ -69,26 +82,33 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
             os.close(file)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    except OSError:
-        raise BrokenObject(id) from None
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        raise BrokenObject(id, (os.strerror(error.errno) if error.errno else "").lower()) from None
     reader = zlib.decompressobj()
     try:
         raw = reader.decompress(compressed, 0 if max_bytes is None else max_bytes + _MAX_HEADER_BYTES)
     except zlib.error:
-        raise BrokenObject(id) from None
+        raise BrokenObject(id, "its file is not compressed data") from None
     header, _, data = raw.partition(b"\0")
     if max_bytes is not None and len(data) > max_bytes:
         raise LargeObject(id)
-    if not reader.eof or hashlib.sha1(raw, usedforsecurity=False).hexdigest() != id:
-        raise BrokenObject(id)
+    if not reader.eof:
+        raise BrokenObject(id, "its file is truncated")
+    if hashlib.sha1(raw, usedforsecurity=False).hexdigest() != id:
+        raise BrokenObject(id, "its file does not match its id")
     kind, _, size = header.partition(b" ")
     if size != b"%d" % len(data):
-        raise BrokenObject(id)
+        raise BrokenObject(id, "its file has another length")
     return kind.decode("ascii", "replace"), data
 
 
 def move_broken_object(common_dir: Path, id: str) -> bool:
-    """Move the file of a loose object to another folder if the object is broken; return True if it is."""
+    """Move the file of a loose object to another folder if the object is broken; return True if it is.
+
+    Raises OSError.
+    """
     try:
         read_loose(common_dir, id)
     except BrokenObject:

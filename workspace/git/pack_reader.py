@@ -35,7 +35,7 @@ class PackedReader(GitReader):
         try:
             odb.add_backend(pygit2.OdbBackendPack(str(folder / "objects")), 1)
         except (OSError, pygit2.GitError):
-            raise self._make_missing_error(tree or "") from None
+            raise self._make_missing_error(tree or "", "the folder has no packs") from None
         repo = pygit2.Repository()
         repo.set_odb(odb)
         ObjectReader.__init__(self, repo, folder)
@@ -48,7 +48,10 @@ class PackedReader(GitReader):
         return PackedReader, (self.common_dir,)
 
     def open_packs(self) -> None:
-        """Open every pack, so that it remains readable after its file is removed."""
+        """Open every pack, so that it remains readable after its file is removed.
+
+        libgit2 closes a pack again if the process has read `MAX_OPEN_PACKS` other ones since.
+        """
         for index in (self.common_dir / "objects" / "pack").glob("*.idx"):
             with suppress(OSError, DamagedRepository):
                 with index.open("rb") as stream:
@@ -95,9 +98,9 @@ class PackedReader(GitReader):
         """Return False: artifacts are never repacked, and open packs stay readable."""
         return False
 
-    def _make_missing_error(self, id: str) -> DamagedRepository:
+    def _make_missing_error(self, id: str, reason: str) -> DamagedRepository:
         return DamagedRepository(
-            "an object of the artifact is missing or broken",
+            f"an object of the artifact is missing or broken: {id[:12]} ({reason})",
             fix="Copy the full artifact again, or build it again with `docyard build`.",
             id=id,
         )

@@ -24,12 +24,13 @@ from pygit2.enums import FileStatus, ObjectType, ReferenceType
 from workspace.errors import WorkspaceError
 from workspace.git import objects, worktrees
 from workspace.git.ancestry import Graph, is_descendant
-from workspace.git.loose import BrokenObject, LargeObject, is_loose, read_loose
+from workspace.git.loose import BrokenObject, LargeObject, is_loose, is_shortage, read_loose
 from workspace.git.merge_bases import Ancestry, find_best_common_ancestors
 from workspace.git.objects import Commit, Head, TreeEntry
 from workspace.git.repository import (
     DamagedRepository,
     check_repository_exists,
+    describe_cause,
     make_missing_object_error,
     open_repository,
 )
@@ -47,7 +48,8 @@ class ObjectReader:
     """The objects of a repository; safe in several threads.
 
     `common_dir` is the Git directory that all its work trees share. For an id of an object that is missing,
-    broken, or of another kind, methods raise `DamagedRepository`.
+    broken, or of another kind, methods raise `DamagedRepository`. If the system has too few open files or too
+    little memory for a read, they raise OSError.
     """
 
     def __init__(self, repo: pygit2.Repository, common_dir: Path) -> None:
@@ -137,8 +139,12 @@ class ObjectReader:
         not_loose_ids = [id for id in ids if not is_loose(self.common_dir, id)]
         if not not_loose_ids:
             return []
-        database = self._open().odb
-        return [id for id in not_loose_ids if id not in database]
+        repo = self._open()
+        try:
+            database = repo.odb
+            return [id for id in not_loose_ids if id not in database]
+        finally:
+            repo.free()
 
     def peel(self, id: str) -> tuple[str, str]:
         """Return the kind ("commit", "tree" or "blob") and id of an object, or of a tag's final target."""
@@ -150,7 +156,7 @@ class ObjectReader:
                 return kind.name.lower(), id
             # The first line of a tag contains the id of its object.
             id = self._read(id, ObjectType.TAG)[len(b"object ") :][:40].decode("ascii", "replace")
-        raise self._make_missing_error(id)
+        raise self._make_missing_error(id, "it is a chain of too many tags")
 
     @cached_property
     def _comparison(self) -> TreeComparison:
@@ -160,24 +166,21 @@ class ObjectReader:
         self._check_object(id)
         tree = self._retry_read(id, lambda: self._repo[id])
         if not isinstance(tree, pygit2.Tree):
-            raise self._make_missing_error(id)
+            raise self._make_missing_error(id, "it is not a tree")
         return tree
 
     def _read_loose_of_kind(self, id: str, kind: str, loose_folders: frozenset[str]) -> bytes | None:
         """Return the bytes of a loose object; None if it is not loose."""
-        try:
-            loose_object = read_loose(self.common_dir, id) if id[:2] in loose_folders else None
-        except BrokenObject:
-            raise self._make_missing_error(id) from None
+        loose_object = self._read_loose(id) if id[:2] in loose_folders else None
         if loose_object is not None and loose_object[0] != kind:
-            raise self._make_missing_error(id)
+            raise self._make_missing_error(id, f"it is not a {kind}")
         return loose_object[1] if loose_object is not None else None
 
     def _read(self, id: str, kind: ObjectType, max_bytes: int | None = None) -> bytes:
         loose_object = self._read_loose(id, max_bytes)
         if loose_object is not None:
             if loose_object[0] != kind.name.lower():
-                raise self._make_missing_error(id)
+                raise self._make_missing_error(id, f"it is not a {kind.name.lower()}")
             self._mark_checked(id)
             return loose_object[1]
         return self._read_stored(id, kind, max_bytes)
@@ -192,31 +195,40 @@ class ObjectReader:
                 raise LargeObject(id)
             stored_kind, data = self._retry_read(id, lambda: self._repo.odb.read(id))
         if stored_kind != kind:
-            raise self._make_missing_error(id)
+            raise self._make_missing_error(id, f"it is not a {kind.name.lower()}")
         return data
 
     def _retry_read(self, id: str, read: Callable[[], T]) -> T:
         """Return the result of `read`, which calls libgit2; repeat the call if Git has repacked meanwhile."""
+        reason = ""
         for _ in range(_MAX_ATTEMPTS):
             try:
                 return read()
-            except (KeyError, ValueError, OSError, pygit2.GitError):
+            except (KeyError, ValueError, OSError, pygit2.GitError) as error:
+                reason = describe_cause(error)  # not the error itself, whose traceback contains this reader
                 if not self._reopen():
                     break
-        raise self._make_missing_error(id)
+        raise self._make_missing_error(id, reason)
 
     def _reopen(self) -> bool:
         """Open the repository again if its packs changed: libgit2 continues to use removed packs.
 
-        Return False if another read would find the same objects.
+        Return False if another read would find the same objects. Raises OSError if the system lacks the means
+        for a read; libgit2 then reports the object as missing.
         """
         try:
             packs = frozenset(os.listdir(self.common_dir / "objects" / "pack"))
-        except OSError:
+        except OSError as error:
+            if is_shortage(error):
+                raise
             packs = frozenset()
         # The packs of alternate repositories are not listed here.
         if packs == self._packs and time.monotonic() < self._reopen_time + _REOPEN_INTERVAL_S:
             return False
+        # libgit2 shares packs between all handles of a process. If the old one, which Python's garbage
+        # collector frees late, still had a removed pack, the new one would find it through an old
+        # multi-pack-index.
+        self._repo.free()
         try:
             self._repo = self._open()
         except WorkspaceError:  # the repository was removed, or is unreadable now
@@ -239,12 +251,12 @@ class ObjectReader:
         """Return the kind and the bytes of an object; None if the object is not loose."""
         try:
             return read_loose(self.common_dir, id, max_bytes)
-        except BrokenObject:
-            raise self._make_missing_error(id) from None
+        except BrokenObject as error:
+            raise self._make_missing_error(id, error.reason) from None
 
-    def _make_missing_error(self, id: str) -> DamagedRepository:
+    def _make_missing_error(self, id: str, reason: str) -> DamagedRepository:
         """Return the error for a missing object, or one of an unexpected kind."""
-        return make_missing_object_error(id)
+        return make_missing_object_error(id, reason)
 
     def _mark_checked(self, id: str) -> None:
         """Record that an object is not broken."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -158,6 +159,17 @@ pygit2.settings.cache_object_limit(ObjectType.TREE, 1 << 20)
 
 pygit2.settings.cache_max_size(16 << 20)
 
+MAX_OPEN_PACKS = 128
+"""The packs that libgit2 has open at once, of all repositories; it opens a closed one again when needed."""
+
+# Without a limit, each pack that was ever read stays open. Each fetch adds a pack, and a process may usually
+# open about a thousand files. Beyond that, libgit2 reports objects as missing.
+pygit2.settings.mwindow_file_limit = MAX_OPEN_PACKS
+
+_MAX_REASON_LENGTH = 200
+_QUOTED_PATH = re.compile(r"'[^']{0,4096}'")
+_ID_IN_PARENTHESES = re.compile(r" ?\([0-9a-f]{40}\)")
+
 
 class DamagedRepository(WorkspaceError):
     """An error: a missing or broken object or ref of the repository."""
@@ -170,9 +182,18 @@ class DamagedRepository(WorkspaceError):
         super().__init__(message, fix=fix, **details)
 
 
-def make_missing_object_error(id: str) -> DamagedRepository:
-    """Return the error for an object that is missing or of an unexpected kind."""
-    return DamagedRepository("an object of the repository is missing or broken", id=id)
+def make_missing_object_error(id: str, reason: str) -> DamagedRepository:
+    """Return the error for an object that is missing, broken or of an unexpected kind."""
+    return DamagedRepository(f"an object of the repository is missing or broken: {id[:12]} ({reason})", id=id)
+
+
+def describe_cause(error: Exception) -> str:
+    """Return the message of libgit2 for an object that cannot be read, without its id and without paths."""
+    if isinstance(error, KeyError):  # pygit2 replaces the message by the id
+        return "it is in no file and in no pack"
+    text = str(error.args[0]) if error.args else type(error).__name__
+    text = _ID_IN_PARENTHESES.sub("", _QUOTED_PATH.sub("a file", text[: 4 * _MAX_REASON_LENGTH]))
+    return " ".join(text.split())[:_MAX_REASON_LENGTH]
 
 
 @contextmanager

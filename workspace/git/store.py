@@ -156,7 +156,9 @@ class GitStore(GitReader):
         with self._lock:
             settings = self._read_line_ending_settings()
             if settings != self._line_ending_settings:
-                self._repo = open_repository(self._path)
+                repo = open_repository(self._path)
+                self._repo.free()
+                self._repo = repo
                 self._line_ending_settings = settings
 
     def _read_line_ending_settings(self) -> tuple[str | None, ...]:

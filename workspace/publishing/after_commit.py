@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from workspace.errors import WorkspaceError
+from workspace.git.repository import DamagedRepository
 
 log = logging.getLogger("docyard")
 
@@ -101,7 +102,12 @@ def describe_failure(error: Exception) -> str:
     """Log the failure of a step after a commit, and return its reason.
 
     An expected error has a message for users. Any other error is logged with its traceback and a reference.
+    A damaged repository is logged with the object and the traceback, because the next call may not meet it.
     """
+    if isinstance(error, DamagedRepository):
+        id = error.details.get("id")
+        log.warning("a step after a commit failed: %s, object %s", error, id, exc_info=error)
+        return error.message
     if isinstance(error, WorkspaceError):
         log.warning("a step after a commit failed: %s", error)
         return error.message

@@ -25,7 +25,7 @@ from workspace.git.objects import SUBMODULE_MODE, Signature
 from workspace.git.remotes.exchange import Peer, RemoteTooSlow, RemoteUnreachable
 from workspace.git.remotes.remote import BranchSelection
 from workspace.git.remotes.url import Transport
-from workspace.git.repository import DamagedRepository
+from workspace.git.repository import DamagedRepository, make_missing_object_error
 from workspace.git.trees import TreeChange, WholeEntry, diff_trees
 from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import protect_fetched
@@ -177,7 +177,7 @@ def _check_changes(git: GitReader, changes: Iterator[TreeChange]) -> None:
     for change in changes:
         new_entry = change.new
         if new_entry is not None and new_entry.mode != SUBMODULE_MODE and not git.has_object(new_entry.id):
-            raise DamagedRepository("an object of the repository is missing or broken", id=new_entry.id)
+            raise make_missing_object_error(new_entry.id, "the remote has not sent it")
 
 
 def fast_forward(

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
+from workspace.git.repository import MAX_OPEN_PACKS
 
 TIMEOUT_S = 60.0
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -192,7 +193,7 @@ async def test_longest_idle_connection_is_closed_first() -> None:
 
 
 def test_connection_limit_is_below_open_file_limit() -> None:
-    assert MAX_CONNECTIONS + 2 * BACKLOG < USUAL_OPEN_FILE_LIMIT
+    assert MAX_CONNECTIONS + 2 * BACKLOG + MAX_OPEN_PACKS < USUAL_OPEN_FILE_LIMIT
 
 
 @pytest.mark.anyio

@@ -7,6 +7,8 @@ import gc
 import os
 import random
 import shutil
+import subprocess
+import sys
 import threading
 import tracemalloc
 from pathlib import Path
@@ -438,3 +440,99 @@ def test_uncommitted_paths_are_listed(tmp_path: Path) -> None:
     (repo.path / "b.md").unlink()
     assert GitReader(repo.path).list_uncommitted() == ("a.md", "b.md", "c.md", "deep/new.md")
     assert GitReader(repositories.create_bare_repository(tmp_path / "bare").path).list_uncommitted() == ()
+
+
+def test_error_for_an_unreadable_object_names_the_object_and_the_reason(tmp_path: Path) -> None:
+    repo = repositories.create_repository(tmp_path / "repo")
+    git, blob = GitReader(repo.path), repo.git("rev-parse", "HEAD:README.md").strip()
+    file = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    with pytest.raises(DamagedRepository, match=f"broken: {blob[:12]} .it is not a tree"):
+        git.tree(blob)
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:-4])
+    with pytest.raises(DamagedRepository, match=f"broken: {blob[:12]} .its file is truncated"):
+        git.blob(blob)
+    file.unlink()
+    with pytest.raises(
+        DamagedRepository, match=f"broken: {blob[:12]} .it is in no file and in no pack"
+    ) as error_info:
+        git.blob(blob)
+    assert (error_info.value.details["id"], str(tmp_path) in error_info.value.message) == (blob, False)
+
+
+def test_object_is_read_although_the_index_of_several_packs_names_a_removed_pack(tmp_path: Path) -> None:
+    """`git repack` and `git multi-pack-index` ran at once. Git skips such an index, and libgit2 does not."""
+    repo = repositories.create_repository(tmp_path / "repo")
+    repo.git("repack", "-adq")
+    first = repo.head()
+    second = repo.commit({"README.md": "# Second\n"})
+    repo.git("repack", "-dq")
+    repo.git("multi-pack-index", "write")
+    multi_pack_index = repo.path / ".git/objects/pack/multi-pack-index"
+    old_index = multi_pack_index.read_bytes()
+    git = GitReader(repo.path)
+    assert git.commit(first).parents == ()  # the second pack is known, and not open
+    repo.git("repack", "-adq")
+    multi_pack_index.write_bytes(old_index)
+    assert git.commit(second).parents == (first,)
+
+
+OPEN_FILE_SCRIPT = """
+import errno, os, resource, sys
+from pathlib import Path
+from workspace.git.packs import PackedObject, write_pack
+from workspace.git.objects import hash_blob
+from workspace.git.repository import MAX_OPEN_PACKS
+from workspace.git.store import GitStore
+
+store = GitStore(Path(sys.argv[1]))
+loose = store.put_blob(b"loose")
+file = store.common_dir / "objects" / loose[:2] / loose[2:]
+packed = []
+for number in range(MAX_OPEN_PACKS + 100):
+    data = b"%d" % number
+    packed.append(hash_blob(data))
+    write_pack(store.common_dir / "objects" / "pack", [PackedObject("blob", packed[-1], data)], 1)
+_, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_PACKS + 80, hard_limit))
+for _ in range(2):
+    assert [store.blob(id) for id in packed] == [b"%d" % number for number in range(len(packed))]
+
+store = GitStore(Path(sys.argv[1]))
+files = []
+try:
+    while True:
+        files.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+actions = [
+    lambda: store.blob(loose), lambda: store.blob(packed[0]), lambda: store.blob_size(packed[1]),
+    lambda: store.put_blob(b"loose"),
+]
+codes = []
+for action in actions:
+    try:
+        codes.append(action())
+    except OSError as error:
+        codes.append(errno.errorcode[error.errno])
+for number in files:
+    os.close(number)
+assert codes == ["EMFILE"] * 4, codes
+assert file.exists()
+assert [store.blob(loose), store.blob(packed[0])] == [b"loose", b"0"]
+"""
+
+
+@pytest.mark.process
+@pytest.mark.guarantee
+def test_packs_do_not_use_up_the_open_files_and_a_lack_of_them_is_no_damage(tmp_path: Path) -> None:
+    """A clone that is fetched to gets a pack with each fetch, and libgit2 leaves each pack open."""
+    repo = repositories.create_repository(tmp_path / "repo")
+    process = subprocess.run(
+        [sys.executable, "-c", OPEN_FILE_SCRIPT, str(repo.path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (0, "")

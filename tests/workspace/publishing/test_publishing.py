@@ -20,6 +20,7 @@ from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, walk_tree
 from workspace.paths import InvalidPath
 from workspace.publishing import checkout, locks, refs, staging_folder
+from workspace.publishing.after_commit import note_commit, record_commits, run_with_caveat
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import CannotWrite, Locked
@@ -734,3 +735,19 @@ def test_error_messages_contain_no_absolute_path(repo: Repo) -> None:
     assert (
         str(repo.path) not in f"{error_info.value.message} {error_info.value.fix} {error_info.value.details}"
     )
+
+
+def test_damage_after_a_commit_is_logged_with_its_object_and_its_step(
+    repo: Repo, caplog: pytest.LogCaptureFixture
+) -> None:
+    git = GitStore(repo.path)
+    with record_commits() as record:
+        note_commit(repo.head())
+        assert run_with_caveat(lambda: git.blob("1" * 40), b"", "the text is missing") == b""
+    [log_record] = caplog.records
+    assert "1" * 40 in log_record.getMessage()
+    assert log_record.exc_info is not None
+    assert record.caveats == [
+        "Committed, but the text is missing: an object of the repository is missing or broken: "
+        "111111111111 (it is in no file and in no pack)"
+    ]
