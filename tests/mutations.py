@@ -43,6 +43,27 @@ _UPSTREAM_TESTS = ("tests/workspace/sync/test_upstream.py",)
 
 MUTATIONS = (
     Mutation(
+        "a commit of another node that this clone lacks is no damage",
+        "tools/writer.py",
+        "(git.has_object(tip) and commit in git.merge_bases(tip, commit))",
+        "commit in git.merge_bases(tip, commit)",
+        ("tests/tools/test_nodes.py",),
+    ),
+    Mutation(
+        "a lack of open files is no damage",
+        "workspace/git/loose.py",
+        "return error.errno in _SHORTAGES",
+        "return False",
+        ("tests/workspace/git/test_reader.py",),
+    ),
+    Mutation(
+        "a removed pack of an old handle is not found again",
+        "workspace/git/reader.py",
+        "        self._repo.free()\n",
+        "",
+        ("tests/workspace/git/test_reader.py",),
+    ),
+    Mutation(
         "a call that failed on a node does not answer with the commit of another node",
         "workspace/publishing/publish.py",
         "        if not self._is_local:\n            note_commit(journal.commit)\n",

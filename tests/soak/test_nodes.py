@@ -81,6 +81,7 @@ class Run:
         tip = self.remote_repo.head()
         deadline = time.monotonic() + 60
         for node in self.nodes:
+            assert "DAMAGED_REPO" not in node.read_log()
             while node.clone.git("rev-parse", "main").strip() != tip:
                 assert time.monotonic() < deadline, "a clone does not follow the repository"
                 time.sleep(0.5)

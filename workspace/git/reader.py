@@ -41,6 +41,7 @@ _MAX_CHECKED_IDS = 50_000
 _MAX_TAG_CHAIN = 10  # a tag can name another tag
 _MAX_ATTEMPTS = 5
 _REOPEN_INTERVAL_S = 1.0  # a reopened repository is treated as up to date for this time
+_LIBGIT2_ERRORS = (KeyError, ValueError, OSError, pygit2.GitError)
 T = TypeVar("T")
 
 
@@ -199,16 +200,27 @@ class ObjectReader:
         return data
 
     def _retry_read(self, id: str, read: Callable[[], T]) -> T:
-        """Return the result of `read`, which calls libgit2; repeat the call if Git has repacked meanwhile."""
-        reason = ""
-        for _ in range(_MAX_ATTEMPTS):
-            try:
-                return read()
-            except (KeyError, ValueError, OSError, pygit2.GitError) as error:
-                reason = describe_cause(error)  # not the error itself, whose traceback contains this reader
-                if not self._reopen():
-                    break
+        """Return the result of `read`, which calls libgit2 for an object."""
+        try:
+            return self._repeat_after_repack(read)
+        except _LIBGIT2_ERRORS as error:
+            if isinstance(error, OSError) and is_shortage(error):
+                raise
+            reason = describe_cause(error)
         raise self._make_missing_error(id, reason)
+
+    def _repeat_after_repack(self, run: Callable[[], T]) -> T:
+        """Return the result of `run`, which calls libgit2; repeat the call if Git has repacked meanwhile.
+
+        Raises the error of libgit2.
+        """
+        for _ in range(_MAX_ATTEMPTS - 1):
+            try:
+                return run()
+            except _LIBGIT2_ERRORS:
+                if not self._reopen():
+                    raise
+        return run()
 
     def _reopen(self) -> bool:
         """Open the repository again if its packs changed: libgit2 continues to use removed packs.

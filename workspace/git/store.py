@@ -96,12 +96,7 @@ class GitStore(GitReader):
     def edit_tree(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> str | None:
         """Write a tree with entries set, or removed (None), and return its id; None if no entry remains."""
         with self._lock, translate_write_errors():
-            builder = self._repo.TreeBuilder(self._read_tree(tree)) if tree else self._repo.TreeBuilder()
-            for name, entry in changes.items():
-                if entry is not None:
-                    builder.insert(name, entry.id, entry.mode)
-                elif builder.get(name) is not None:
-                    builder.remove(name)
+            builder = self._repeat_after_repack(lambda: self._build_tree(tree, changes))
             if not len(builder):
                 return None
 
@@ -119,6 +114,17 @@ class GitStore(GitReader):
                 repeat_while_pruned(write)
             self._record(ObjectType.TREE, id, encode)
             return id
+
+    def _build_tree(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> pygit2.TreeBuilder:
+        """Return a builder of a tree with these changes. libgit2 checks that the new entries exist."""
+        old_tree = self._read_tree(tree) if tree else None  # may open the repository again
+        builder = self._repo.TreeBuilder(old_tree) if old_tree is not None else self._repo.TreeBuilder()
+        for name, entry in changes.items():
+            if entry is not None:
+                builder.insert(name, entry.id, entry.mode)
+            elif builder.get(name) is not None:
+                builder.remove(name)
+        return builder
 
     def put_commit(
         self, tree: str, parents: Iterable[str], author: Signature, committer: Signature, message: str
@@ -179,7 +185,7 @@ class GitStore(GitReader):
                 return self.blob(id)
             self._check_object(id)
             # FilterList.apply_to_blob would cut the text at its first NUL.
-            blob = self._repo[id]
+            blob = self._retry_read(id, lambda: self._repo[id])
             assert isinstance(blob, pygit2.Blob)
             with pygit2.BlobIO(blob, as_path=path, flags=BlobFilter(0)) as stream:
                 return bytes(stream.read())
@@ -281,7 +287,7 @@ def find_merge_base(git: GitReader, left: str, right: str) -> str | None:
     """Return the best common ancestor of two commits (git-merge-base), or None."""
     with git._lock:
         try:
-            base = git._repo.merge_base(left, right)
+            base = git._repeat_after_repack(lambda: git._repo.merge_base(left, right))
         except (KeyError, ValueError, pygit2.GitError):
             return None
     return str(base) if base else None

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pygit2
@@ -20,7 +21,7 @@ from tests import repositories
 from tests.loops import loop_over
 from workspace.branch import BranchNotFound
 from workspace.git.index_file import IndexFile, SplitIndex
-from workspace.git.objects import Head, Signature
+from workspace.git.objects import FILE_MODE, Head, Signature, TreeEntry
 from workspace.git.reader import GitReader
 from workspace.git.repository import (
     DamagedRepository,
@@ -30,7 +31,7 @@ from workspace.git.repository import (
     make_refused_repository_error,
     translate_write_errors,
 )
-from workspace.git.store import GitStore
+from workspace.git.store import GitStore, find_merge_base
 from workspace.workspace import Workspace
 
 SIGNATURE = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
@@ -460,21 +461,38 @@ def test_error_for_an_unreadable_object_names_the_object_and_the_reason(tmp_path
     assert (error_info.value.details["id"], str(tmp_path) in error_info.value.message) == (blob, False)
 
 
-def test_object_is_read_although_the_index_of_several_packs_names_a_removed_pack(tmp_path: Path) -> None:
+USES_OF_OBJECTS: dict[str, Callable[[GitStore, str, str, str], object]] = {
+    "commit": lambda git, commit, tree, blob: git.commit(commit).message,
+    "size": lambda git, commit, tree, blob: git.blob_size(blob),
+    "text": lambda git, commit, tree, blob: git.convert_to_worktree(blob, "README.md"),
+    "new tree": lambda git, commit, tree, blob: git.edit_tree(None, {"a": TreeEntry("a", blob, FILE_MODE)}),
+    "old tree": lambda git, commit, tree, blob: git.edit_tree(tree, {"a": TreeEntry("a", blob, FILE_MODE)}),
+    "merge base": lambda git, commit, tree, blob: find_merge_base(git, commit, commit),
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_OBJECTS)
+def test_object_is_found_although_the_index_of_several_packs_names_a_removed_pack(
+    tmp_path: Path, use: str
+) -> None:
     """`git repack` and `git multi-pack-index` ran at once. Git skips such an index, and libgit2 does not."""
     repo = repositories.create_repository(tmp_path / "repo")
+    repo.write({".git/info/attributes": "*.md text eol=crlf\n"})
     repo.git("repack", "-adq")
     first = repo.head()
-    second = repo.commit({"README.md": "# Second\n"})
+    repo.commit({"README.md": "# Second\n"})
     repo.git("repack", "-dq")
     repo.git("multi-pack-index", "write")
     multi_pack_index = repo.path / ".git/objects/pack/multi-pack-index"
     old_index = multi_pack_index.read_bytes()
-    git = GitReader(repo.path)
-    assert git.commit(first).parents == ()  # the second pack is known, and not open
+    ids = repo.git("rev-parse", "HEAD", "HEAD^{tree}", "HEAD:README.md").split()
+    git = GitStore(repo.path)
+    git.commit(first)  # the second pack is known, and not open
     repo.git("repack", "-adq")
     multi_pack_index.write_bytes(old_index)
-    assert git.commit(second).parents == (first,)
+    result = USES_OF_OBJECTS[use](git, *ids)
+    assert result is not None
+    assert result == USES_OF_OBJECTS[use](GitStore(repo.path), *ids)
 
 
 OPEN_FILE_SCRIPT = """
