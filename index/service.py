@@ -304,7 +304,7 @@ class SearchIndex:
 
         assert self._vectors is not None
         readers = self._list_readers(snapshot, progress)
-        self._vectors.notify(readers, self._live.texts.read_span)
+        self._vectors.notify(readers, self._live.texts.read_existing_span)
         vectors_id, _, last_id = state.partition(".")
         position = ListPosition(vectors_id, int(last_id)) if state else None
         ranked = self._vectors.rank(text, search_type, count_exact_hits(text), readers, position)
@@ -334,7 +334,7 @@ class SearchIndex:
         if self._vectors is None:
             return None
         readers = self._list_readers(None, progress)
-        return self._vectors.embed_all(readers, self._live.texts.read_span, progress)
+        return self._vectors.embed_all(readers, self._live.texts.read_existing_span, progress)
 
     def find_related(
         self, snapshot: Snapshot, document: Document, keys: Collection[str] | None = None, limit: int = 5
@@ -444,7 +444,7 @@ class SearchIndex:
         """
         state = self._live.update_to_tip(progress).state
         if self._vectors is not None:
-            self._vectors.notify(self._list_readers(None, progress), self._live.texts.read_span)
+            self._vectors.notify(self._list_readers(None, progress), self._live.texts.read_existing_span)
         return state.commit
 
     def read_lag(self) -> IndexLag | None:

@@ -195,8 +195,8 @@ BLOB_CACHE_BYTES = 16_000_000
 class SectionTexts:
     """A reader of the texts of sections, with a cache of blobs. Safe to use from threads.
 
-    `read_blob` returns the bytes of a blob by its id. `read_range` raises the errors of `read_blob`; `read`
-    treats the text of a damaged blob as empty.
+    `read_blob` returns the bytes of a blob by its id. `read_range` and `read_existing_span` raise the errors
+    of `read_blob`; `read` and `read_span` treat the text of a damaged blob as empty.
     """
 
     def __init__(self, read_blob: Callable[[str], bytes], max_cache_bytes: int = BLOB_CACHE_BYTES) -> None:
@@ -211,12 +211,16 @@ class SectionTexts:
     def read_span(self, blob: str, span: SectionSpan | SectionRecord) -> bytes:
         """Return the Markdown of a section without its heading; empty if its blob was lost after indexing."""
         try:
-            body = self.read_range(blob, span.body, span.end)
-            if span.start == span.heading_start:
-                return body
-            return self.read_range(blob, span.start, span.heading_start) + body
+            return self.read_existing_span(blob, span)
         except DamagedRepository:
             return b""
+
+    def read_existing_span(self, blob: str, span: SectionSpan | SectionRecord) -> bytes:
+        """Return the Markdown of a section without its heading."""
+        body = self.read_range(blob, span.body, span.end)
+        if span.start == span.heading_start:
+            return body
+        return self.read_range(blob, span.start, span.heading_start) + body
 
     def read_range(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""

@@ -35,6 +35,7 @@ from index.vectors.loaded_vectors import Coverage, LoadedVectors, MissingSection
 from index.vectors.location import LOCK_FILE, build_file
 from index.vectors.query_vectors import FILE_ERRORS, QueryVectors
 from index.vectors.store import VectorStore, get_today
+from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
     from index.port import DocumentSource, Progress, SearchType
@@ -423,14 +424,16 @@ def _make_batches(
 ) -> Iterator[list[tuple[bytes, str]]]:
     """Yield batches of digests and texts. The texts of some batches are sorted by their lengths.
 
-    Models pad the texts of a batch to the longest one, so texts of equal lengths are embedded faster.
+    Models pad the texts of a batch to the longest one, so texts of equal lengths are embedded faster. A
+    document that the repository lacks is skipped: another node has indexed it, and this clone is behind.
     """
     texts: list[tuple[bytes, str]] = []
     for segment, document, positions, digests in missing:
         blob, spans = segment.blob(document), segment.read_spans(document)
-        for position, digest in zip(positions, digests, strict=True):
-            span = spans[position]
-            texts.append((digest, format_section(span.breadcrumb, read(blob, span))))
+        with suppress(DamagedRepository):
+            for position, digest in zip(positions, digests, strict=True):
+                span = spans[position]
+                texts.append((digest, format_section(span.breadcrumb, read(blob, span))))
         if len(texts) >= size * _BATCHES_PER_WINDOW:
             yield from _split_batches(texts, size)
             texts = []

@@ -22,7 +22,7 @@ from tests.databases import postgres  # noqa: F401
 from tests.index.vectors.embedders import TopicEmbedder
 from tests.index.vectors.test_vector_search import DOCUMENTS, get_ids, list_embedded_texts
 from tests.postgres_server import PostgresServer
-from tests.repositories import create_repository
+from tests.repositories import Repo, create_repository
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.process
@@ -72,6 +72,23 @@ def test_second_node_embeds_no_section_and_finds_the_same(open_node: OpenNode) -
         pages = [node.search(query, search_type="vector") for node in (first, second)]
         assert get_ids(pages[0]) == get_ids(pages[1]) != []
         assert [hit.score for hit in pages[0].hits] == [hit.score for hit in pages[1].hits]
+
+
+def test_node_whose_clone_lacks_a_document_does_not_embed_it(open_node: OpenNode, tmp_path: Path) -> None:
+    """Its vector would be that of a section without text, for all nodes."""
+    first = open_node("a", TopicEmbedder())
+    first.update_to_tip()
+    late = open_node("b", embedder := TopicEmbedder())
+    Repo(tmp_path / "docs").commit({"new.md": "# New\n\n## Okapi\n\nWhat an automobile costs.\n"})
+    Repo(tmp_path / "a").git("pull", "-q")
+    first.update_to_tip()
+    report = late.embed_sections()
+    assert report is not None
+    assert 0 < report.coverage.covered < report.coverage.total
+    assert not [text for text in list_embedded_texts(embedder) if "Okapi" in text]
+    Repo(tmp_path / "b").git("pull", "-q")
+    late.embed_sections()
+    assert "New > Okapi\n\nWhat an automobile costs." in list_embedded_texts(embedder)
 
 
 def test_vectors_made_while_the_database_was_away_are_shared_later(
