@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, urlencode
 import anyio
 from anyio import to_thread
 from starlette.datastructures import Headers
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -135,7 +135,7 @@ def _find_person(person_tokens: Tokens, secret: str) -> KnownPerson | TokenRefus
     except WorkspaceError as error:
         log.warning("people's tokens cannot be read: %s", StateText(f"{error.message}. {error.fix}"))
         if isinstance(error, EngineUnavailable):
-            return TokenRefusal("tokens cannot be checked now", "Try again in a moment.", 503, "", _RETRY_S)
+            return TokenRefusal("tokens cannot be checked now", _UNAVAILABLE_FIX, 503, "", _RETRY_S)
         return None
 
 
@@ -192,6 +192,9 @@ _ADDRESS_PREFIX = "address:"  # of the keys of principals without a token
 
 _RETRY_S = 2  # the time after which a client may ask again while sessions or tokens cannot be read
 
+_UNAVAILABLE_FIX = (
+    "Try again in a moment. If this lasts, tell the server's operator: the log of the server has the reason."
+)
 _BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
 _FEED_FIX = "Send a token as the password, with any user name, or the header Authorization: Bearer TOKEN."
 _BASIC_CHALLENGE = 'Basic realm="docyard", charset="UTF-8"'
@@ -323,13 +326,25 @@ class AuthenticationMiddleware:
         """Return the login page, with the identity provider if there is one."""
         return await render_login_page(scope, *arguments, provider_host=self._provider_host, **options)
 
-    async def respond_unavailable(self, scope: Scope, error: DatabaseUnavailable) -> Response:
-        """Return the response to a browser whose session cannot be read or changed now."""
+    async def handle_unavailable(self, request: Request, error: Exception) -> Response:
+        """Return the response to a request whose route needs a session that cannot be read or changed now."""
+        assert isinstance(error, DatabaseUnavailable)
+        return await self.respond_unavailable(request.scope, error)
+
+    async def respond_unavailable(
+        self, scope: Scope, error: DatabaseUnavailable, redirect_path: str | None = None
+    ) -> Response:
+        """Return the response to a browser whose session cannot be read or changed now.
+
+        `redirect_path` is the target of the redirect after a login with the form in the response.
+        """
         headers = {"Retry-After": str(_RETRY_S), "Cache-Control": "no-store"}
-        if not is_page_request(scope):
-            return build_refusal(scope, 503, "sessions cannot be read now", "Try again in a moment.", headers)
-        failure = "Sessions cannot be read or changed now. Try again in a moment."
-        return await self.render_login_page(scope, 503, headers, failure=failure)
+        if not is_page_request(scope) and scope["path"] != LOGIN_PATH:
+            return build_refusal(
+                scope, 503, "sessions cannot be read or changed now", _UNAVAILABLE_FIX, headers
+            )
+        failure = f"Sessions cannot be read or changed now. {_UNAVAILABLE_FIX}"
+        return await self.render_login_page(scope, 503, headers, failure=failure, redirect_path=redirect_path)
 
     async def find_session(self, scope: Scope) -> Session | None:
         """Return the active session of a request, if it has one. A revoked token ends the session.
@@ -407,6 +422,11 @@ class AuthenticationMiddleware:
     async def _refuse_token(self, scope: Scope, refusal: TokenRefusal, redirect_path: str | None) -> Response:
         if refusal.status != 401:
             headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+            if scope["path"] == LOGIN_PATH or (scope["path"] == "/" and is_page_request(scope)):
+                failure = f"{refusal.message[:1].upper()}{refusal.message[1:]}. {refusal.fix}"
+                return await self.render_login_page(
+                    scope, refusal.status, headers, failure=failure, redirect_path=redirect_path
+                )
             return build_refusal(scope, refusal.status, refusal.message, refusal.fix, headers)
         headers = self._challenges.build_headers(
             scope, INVALID_TOKEN, refusal.message, self._find_required_scope(scope) or READ_SCOPE

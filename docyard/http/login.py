@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from docyard.database.errors import DatabaseUnavailable
 from docyard.http.login_page import LOGIN_PATH, LOGOUT_PATH, MAX_FORM_BYTES, sanitize_path
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         if isinstance(owner, Response):
             return owner
         response = RedirectResponse(redirect_path, 303)
-        await authentication.start_session(request.scope, owner, response)
+        try:
+            await authentication.start_session(request.scope, owner, response)
+        except DatabaseUnavailable as error:
+            return await authentication.respond_unavailable(request.scope, error, redirect_path)
         return response
 
     async def logout(request: Request) -> Response:

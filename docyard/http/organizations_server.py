@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from docyard.caller import READ_SCOPE
@@ -101,12 +100,7 @@ def build_organizations_app(
         challenges=challenges,
         provider_host=None if identity.sign_in is None else identity.sign_in.host,
     )
-
-    async def respond_unavailable(request: Request, error: Exception) -> Response:
-        assert isinstance(error, DatabaseUnavailable)
-        return await authentication.respond_unavailable(request.scope, error)
-
-    inner_app.add_exception_handler(DatabaseUnavailable, respond_unavailable)
+    inner_app.add_exception_handler(DatabaseUnavailable, authentication.handle_unavailable)
     mcp_endpoint = OrganizationsEndpoint(hosting, endpoints, port, authentication.require_token)
     inner_app.router.routes.extend(
         [

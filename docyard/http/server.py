@@ -31,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docyard import __version__, environment
 from docyard.caller import SCOPES, WRITE_SCOPE
+from docyard.database.errors import DatabaseUnavailable
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.challenges import Challenges
 from docyard.http.health import IndexReadiness, PartState, Readiness, describe_sources
@@ -237,6 +238,7 @@ def build_app(
         challenges=challenges,
         provider_host=None if identity.sign_in is None else identity.sign_in.host,
     )
+    inner_app.add_exception_handler(DatabaseUnavailable, authentication.handle_unavailable)
     inner_app.router.routes.extend(
         [
             *build_identity_routes(authentication, sessions, identity, challenges, cookie_suffix),

@@ -76,8 +76,11 @@ class Browser:
     def __init__(self) -> None:
         self._client = httpx2.Client(headers=HTML_HEADERS, timeout=90)
 
+    def submit_login(self, node: NodeProcess, token: str, redirect_path: str = "/") -> httpx2.Response:
+        return self._client.post(f"{node.url}/login", data={"token": token, "after": redirect_path})
+
     def sign_in(self, node: NodeProcess, token: str) -> None:
-        response = self._client.post(f"{node.url}/login", data={"token": token})
+        response = self.submit_login(node, token)
         assert response.status_code == 303, response.text
 
     def open(self, node: NodeProcess, path: str = "/") -> httpx2.Response:
@@ -201,13 +204,24 @@ def test_sessions_are_answered_with_503_while_the_database_is_down(tmp_path: Pat
     with run_postgres() as postgres_server:
         for nodes in start_nodes(tmp_path, postgres_server.create_database()):
             person, server = Browser(), Browser()
-            person.sign_in(nodes.first, nodes.tokens.add("ana", "Ana Li", "ana@example.org"))
+            person_token = nodes.tokens.add("ana", "Ana Li", "ana@example.org")
+            person.sign_in(nodes.first, person_token)
             server.sign_in(nodes.first, SERVER_TOKEN)
+            csrf = find_csrf(person.open(nodes.first))
             postgres_server.stop()
             page = person.open(nodes.first)  # also with a session in the cache, whose token cannot be read
             assert page.status_code == 503, page.text
             assert "Sessions cannot be read or changed now" in page.text
             assert server.open(nodes.second).status_code == 503
+            assert person.send(nodes.first, "/logout", csrf).status_code == 503
+            for token, message in (
+                (SERVER_TOKEN, "Sessions cannot be read or changed now"),
+                (person_token, "Tokens cannot be checked now"),
+            ):
+                page = Browser().submit_login(nodes.second, token, "/history")
+                assert page.status_code == 503, page.text
+                assert message in page.text
+                assert 'name="after" value="/history"' in page.text
             answer = call_node(nodes.first.url, "list_documents", token=SERVER_TOKEN)
             assert not answer.is_error, answer.text
             postgres_server.start()
