@@ -98,10 +98,11 @@ class TokenVerifier:
                 self._token_digest, authenticated.token_digest
             )
             return authenticated if is_current else None
-        if key.startswith("user:") and not key.startswith(self._user_prefixes):
+        if key.startswith("user:"):
+            return authenticated if key.startswith(self._user_prefixes) else None
+        # The database of nodes can contain anything: no other identity starts a session.
+        if authenticated.person is None or key != _build_principal_key(authenticated.person.token):
             return None
-        if authenticated.person is None or not _is_person_token(authenticated):
-            return authenticated
         from index.port import EngineUnavailable
 
         try:
@@ -142,14 +143,17 @@ def _find_person(person_tokens: Tokens, secret: str) -> KnownPerson | TokenRefus
 def _build_authenticated(owner: KnownPerson) -> Authenticated:
     person = owner.person
     principal = Principal(
-        f"token:{person.token}", person.name, scopes=owner.scopes, is_operator=ADMIN_SCOPE in owner.scopes
+        _build_principal_key(person.token),
+        person.name,
+        scopes=owner.scopes,
+        is_operator=ADMIN_SCOPE in owner.scopes,
     )
     return Authenticated(principal, person, digest_token_key(owner.key), owner.expires_at)
 
 
-def _is_person_token(authenticated: Authenticated) -> bool:
-    """Return True for a person's own token, and False for a user of a provider who is that person."""
-    return authenticated.principal.key.startswith("token:")
+def _build_principal_key(token_name: str) -> str:
+    """Return the key of the principal who has a person's own token."""
+    return f"token:{token_name}"
 
 
 def _digest_secret(secret: str) -> bytes:

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from docyard.caller import Principal
 from docyard.database.errors import DatabaseUnavailable
 from docyard.identity.verifier import Authenticated
@@ -143,8 +145,12 @@ class EngineSessions(StoredSessions):
         if row is None:
             return None
         owner, masked_token_digest, created_at, last_used_at = row
-        token_digest = _mask(value, bytes(masked_token_digest))
-        return StoredSession(_decode_owner(owner, token_digest), created_at, last_used_at)
+        try:
+            authenticated = _decode_owner(owner, _mask(value, bytes(masked_token_digest)))
+        except ValidationError:  # its text would have the names of a person
+            log.warning("a row of docyard_sessions is damaged; its session has ended")
+            return None
+        return StoredSession(authenticated, created_at, last_used_at)
 
     def _mark_used(self, digest: bytes, now_ms: int) -> None:
         self._run(
@@ -187,6 +193,21 @@ def _mask(value: str, data: bytes) -> bytes:
     return bytes(byte ^ mask_byte for byte, mask_byte in zip(data, mask, strict=True))
 
 
+class _StoredOwner(BaseModel):
+    """The identity in a row. Fields of a later version are ignored."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    principal: str
+    name: str
+    organization: str | None
+    groups: frozenset[str]
+    scopes: frozenset[str]
+    is_operator: bool
+    person: tuple[str, str, str] | None
+    expires_at: float | None
+
+
 def _encode_owner(owner: Authenticated) -> str:
     principal = owner.principal
     return json.dumps(
@@ -204,14 +225,10 @@ def _encode_owner(owner: Authenticated) -> str:
 
 
 def _decode_owner(text: str, token_digest: bytes) -> Authenticated:
-    fields = json.loads(text)
+    """Return the identity that `_encode_owner` has written. Raises ValidationError."""
+    fields = _StoredOwner.model_validate_json(text)
     principal = Principal(
-        fields["principal"],
-        fields["name"],
-        fields["organization"],
-        frozenset(fields["groups"]),
-        frozenset(fields["scopes"]),
-        fields["is_operator"],
+        fields.principal, fields.name, fields.organization, fields.groups, fields.scopes, fields.is_operator
     )
-    person = None if fields["person"] is None else Person(*fields["person"])
-    return Authenticated(principal, person, token_digest, fields["expires_at"])
+    person = None if fields.person is None else Person(*fields.person)
+    return Authenticated(principal, person, token_digest, fields.expires_at)

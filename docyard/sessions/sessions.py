@@ -58,5 +58,8 @@ def digest_value(value: str) -> bytes:
 
 
 def has_ended(now: float, started_at: float, last_used_at: float) -> bool:
-    """Return True if a session is too old, or was not used for too long. Times are seconds of one clock."""
-    return now - last_used_at > MAX_IDLE_S or now - started_at > MAX_SESSION_S
+    """Return True if a session is too old, or was not used for too long. Times are seconds of one clock.
+
+    A session from the far future has ended too: a node with a wrong clock has started it.
+    """
+    return now - last_used_at > MAX_IDLE_S or not -MAX_IDLE_S <= now - started_at <= MAX_SESSION_S

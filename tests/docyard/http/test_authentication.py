@@ -548,6 +548,23 @@ def test_session_ends_if_its_server_token_or_its_issuer_is_no_longer_configured(
         assert anyio.run(later_server.revalidate, user) == user_after
 
 
+def test_session_of_an_identity_that_no_sign_in_yields_has_ended(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    ana, _ = (tokens.add(name, name.title(), f"{name}@example.org") for name in ("ana", "ben"))
+    verifier = TokenVerifier(None, tokens, ("https://id.example",))
+    owner = anyio.run(verifier.verify, ana)
+    assert isinstance(owner, Authenticated)
+    assert anyio.run(verifier.revalidate, owner) == owner
+    ben = Person("ben", "Ben", "ben@example.org")
+    for damaged in (
+        owner._replace(person=None),
+        owner._replace(person=ben),
+        owner._replace(principal=owner.principal._replace(key="token:ben")),
+        owner._replace(principal=owner.principal._replace(key="other"), person=None),
+    ):
+        assert anyio.run(verifier.revalidate, damaged) is None
+
+
 def test_stricter_rules_and_tokens_count_for_sessions_that_began_before(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     tokens.add("ana", "Ana", "ana@example.org", scopes=frozenset({READ_SCOPE}))

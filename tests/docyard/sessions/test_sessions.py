@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import anyio
 import psycopg
@@ -281,6 +282,11 @@ def read_rows(url: str) -> list[tuple[Any, ...]]:
         return connection.execute("SELECT * FROM docyard_sessions").fetchall()
 
 
+def execute(url: str, statement: LiteralString, *parameters: object) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement, parameters or None)
+
+
 @node_test
 @pytest.mark.guarantee
 async def test_nodes_share_the_sessions_of_people_and_their_forms(
@@ -333,6 +339,57 @@ async def test_rows_of_nodes_contain_no_cookie_and_no_digest_of_a_token(
     assert len({row[4] for row in rows}) == 2  # each session has a mask of its own
     assert {row[1] for row in rows} == {digest_value(value) for value in values}
     assert (await find(open_node(url, clock), values[0])).owner == owner
+
+
+DAMAGED_OWNERS = {
+    "no JSON": lambda fields: "x",
+    "null": lambda fields: "null",
+    "a list": lambda fields: "[]",
+    "nested": lambda fields: "[" * 100_000,
+    "without scopes": lambda fields: json.dumps({**fields, "scopes": None}),
+    "a number as name": lambda fields: json.dumps({**fields, "name": 5}),
+    "a person of two fields": lambda fields: json.dumps({**fields, "person": ["ana", "Ana"]}),
+    "a text as time": lambda fields: json.dumps({**fields, "expires_at": "5"}),
+    "a time that is no number": lambda fields: json.dumps({**fields, "expires_at": float("nan")}),
+}
+
+
+@node_test
+@pytest.mark.parametrize("damage", DAMAGED_OWNERS.values(), ids=DAMAGED_OWNERS.keys())
+async def test_session_whose_row_is_damaged_has_ended(
+    postgres: PostgresServer,
+    clock: Clock,
+    damage: Callable[[dict[str, Any]], str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = postgres.create_database()
+    node = open_node(url, clock)
+    value = await node.start(PERSON_OWNER)
+    [(*_, owner, _, _, _)] = read_rows(url)
+    execute(url, "UPDATE docyard_sessions SET owner = %s", damage(json.loads(owner)))
+    assert await node.find(value) is None
+    assert "a row of docyard_sessions is damaged" in caplog.text
+    assert PERSON.email not in caplog.text
+
+
+@node_test
+async def test_row_of_a_later_version_is_read(postgres: PostgresServer, clock: Clock) -> None:
+    url = postgres.create_database()
+    node = open_node(url, clock)
+    value = await node.start(PERSON_OWNER)
+    execute(url, "UPDATE docyard_sessions SET owner = replace(owner, '{', '{\"later\": {\"x\": 1}, ')")
+    assert (await find(node, value)).owner == PERSON_OWNER
+
+
+@pytest.mark.parametrize(("ahead_s", "is_found"), [(600.0, True), (-600.0, True), (MAX_SESSION_S, False)])
+@node_test
+async def test_session_of_a_node_with_a_wrong_clock(
+    postgres: PostgresServer, clock: Clock, ahead_s: float, is_found: bool
+) -> None:
+    url, wrong_clock = postgres.create_database(), Clock()
+    wrong_clock.now += ahead_s
+    value = await open_node(url, wrong_clock).start(PERSON_OWNER)
+    assert (await open_node(url, clock).find(value) is not None) == is_found
 
 
 @node_test
