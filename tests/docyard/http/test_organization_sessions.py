@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -106,6 +108,21 @@ def test_sign_in_that_one_worker_begins_is_finished_by_the_other(workers: TwoWor
     finish = workers.second.get("/login/callback", params=answer)
     assert finish.status_code == 303, finish.text
     assert workers.sign_out(workers.first, finish.cookies[COOKIE_NAME]) == "/login"
+
+
+@pytest.mark.parametrize(("ahead_s", "status"), [(60, 303), (-60, 303), (700, 401), (-700, 401)])
+def test_sign_in_is_finished_by_a_server_whose_clock_differs(
+    workers: TwoWorkers, ahead_s: float, status: int
+) -> None:
+    begin = workers.first.get("/login/provider")
+    answer = workers.authorize(begin.headers["location"])
+    [(name, cookie)] = begin.cookies.items()
+    started_at, *fields = json.loads(base64.urlsafe_b64decode(cookie.strip('"')[64:]))
+    data = base64.urlsafe_b64encode(json.dumps([started_at + ahead_s, *fields]).encode())
+    mac = DatabaseSessions(workers.service.database).compute_csrf_token(b"sign-in\n" + data)
+    headers = {"Cookie": f"{name}={mac}{data.decode()}"}
+    finish = workers.second.get("/login/callback", params=answer, headers=headers)
+    assert finish.status_code == status, finish.text
 
 
 def test_revoked_token_ends_its_sessions(workers: TwoWorkers) -> None:
