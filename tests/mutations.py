@@ -169,6 +169,13 @@ MUTATIONS = (
         ("tests/docyard/nodes/test_browser_sessions.py",),
     ),
     Mutation(
+        "a session that ended in another process permits no change",
+        "docyard/sessions/stored.py",
+        "if is_read_only and cached is not None",
+        "if cached is not None",
+        ("tests/docyard/sessions/test_sessions.py",),
+    ),
+    Mutation(
         "a copy of the table of sessions has no digest of a token",
         "docyard/sessions/engine.py",
         "mask = hashlib.shake_256(seed).digest(len(data))",

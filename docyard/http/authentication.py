@@ -268,7 +268,8 @@ class AuthenticationMiddleware:
 
     async def _identify_caller(self, scope: Scope) -> Caller | Response | None:
         """Return the caller, a response (a refusal or redirect), or None if the path needs no caller."""
-        if scope["path"].startswith(_PUBLIC_PREFIXES):
+        path = scope["path"]
+        if path.startswith(_PUBLIC_PREFIXES):
             return None
         caller = await self._find_caller(scope)
         if isinstance(caller, Caller) and caller.principal is not None:
@@ -356,7 +357,8 @@ class AuthenticationMiddleware:
         Raises DatabaseUnavailable.
         """
         value = read_cookie(scope, self._cookie_name)
-        session = await self._sessions.find(value) if value else None
+        is_read_only = scope["method"] in ("GET", "HEAD")
+        session = await self._sessions.find(value, is_read_only=is_read_only) if value else None
         if session is None:
             return None
         owner: Authenticated | None = session.owner

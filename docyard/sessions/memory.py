@@ -45,7 +45,7 @@ class MemorySessions:
             self._sessions.popitem(last=False)
         return value
 
-    async def find(self, value: str) -> Session | None:
+    async def find(self, value: str, *, is_read_only: bool = True) -> Session | None:
         """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
         digest = digest_value(value)
         timed = self._sessions.get(digest)

@@ -37,8 +37,11 @@ class Sessions(Protocol):
     async def start(self, owner: Authenticated) -> str:
         """Start a session; return the value of its cookie. With too many, the least recently used ends."""
 
-    async def find(self, value: str) -> Session | None:
-        """Return the session of a cookie and mark it as used; None if it does not exist or has ended."""
+    async def find(self, value: str, *, is_read_only: bool = True) -> Session | None:
+        """Return the session of a cookie and mark it as used; None if it does not exist or has ended.
+
+        With `is_read_only`, one that another process has ended may be returned for a few seconds.
+        """
 
     async def end(self, value: str) -> None:
         """End a session, if it exists."""

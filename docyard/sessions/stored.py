@@ -1,7 +1,8 @@
 """Sessions in a database: what those of several workers and those of several nodes have in common.
 
-Each process caches what it has read for a few seconds. So a session that ends in one process ends in all
-within `CACHE_S`, and a session in use survives a short outage of the database.
+Each process caches what it has read for a few seconds, for requests that only read. So a session that ends in
+one process ends in all within `CACHE_S`, and permits no change at once. A session in use survives a short
+outage of the database.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class StoredSessions(ABC):
         self._clock = clock
         self._max_sessions = max_sessions
         self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
+        self._end_count = 0
         self._load_key()
 
     async def start(self, owner: Authenticated) -> str:
@@ -79,17 +81,21 @@ class StoredSessions(ABC):
         await to_thread.run_sync(self._start, value, owner)
         return value
 
-    async def find(self, value: str) -> Session | None:
+    async def find(self, value: str, *, is_read_only: bool = True) -> Session | None:
         """Return the session of a cookie and mark it as used; None if it does not exist or has ended.
 
         Raises DatabaseUnavailable.
         """
         digest, now = digest_value(value), self._clock()
         cached = self._cache.find(digest)
-        if cached is not None and 0 <= now - cached[0] < CACHE_S:
+        if is_read_only and cached is not None and 0 <= now - cached[0] < CACHE_S:
             return cached[1]
+        end_count = self._end_count
         session = await to_thread.run_sync(self._read, value, digest)
-        if session is not None:  # guesses would fill the cache
+        if session is None:  # guesses would fill the cache
+            if cached is not None:
+                self._cache.put(digest, (now, None))
+        elif end_count == self._end_count:  # else the session may have ended since it was read
             self._cache.put(digest, (now, session))
         return session
 
@@ -97,6 +103,7 @@ class StoredSessions(ABC):
         """End a session, if it exists. Raises DatabaseUnavailable."""
         digest = digest_value(value)
         await to_thread.run_sync(self._delete, digest)
+        self._end_count += 1
         if digest in self._cache:
             self._cache.put(digest, (self._clock(), None))
 

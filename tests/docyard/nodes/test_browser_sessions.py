@@ -168,7 +168,9 @@ def test_person_signs_in_approves_merges_and_signs_out_at_different_nodes(nodes:
     assert old_cookie.open(second).status_code == 200
     assert browser.send(first, "/logout", csrf).headers["location"] == "/login"
     assert old_cookie.open(first).status_code == 401
-    # The second node has just read the session, which is valid there for the time of its cache.
+    # The second node has just read the session, which is valid there for the time of its cache, to read.
+    for action in ("approve", "merge", "comment"):
+        assert old_cookie.send(second, f"{page_path}/{action}", csrf, commit=commit[1]).status_code == 401
     page = wait_for_response(lambda: old_cookie.open(second), lambda response: response.status_code == 401)
     assert 'action="/login"' in page.text
     assert nodes.read_sessions() == []

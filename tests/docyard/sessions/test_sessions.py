@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, LiteralString
@@ -22,7 +23,7 @@ from docyard.sessions.database import DatabaseSessions
 from docyard.sessions.engine import EngineSessions
 from docyard.sessions.memory import MemorySessions
 from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions, digest_value
-from docyard.sessions.stored import CACHE_S
+from docyard.sessions.stored import CACHE_S, StoredSession
 from index.postgres.options import create_engine_options
 from index.storage.keys import _load_user_key
 from tests.databases import *  # noqa: F403
@@ -304,6 +305,44 @@ async def test_nodes_share_the_sessions_of_people_and_their_forms(
     clock.now += CACHE_S
     assert await first.find(value) is None
     assert read_rows(url) == []
+
+
+@pytest.mark.guarantee
+async def test_session_that_ended_in_another_process_permits_no_change(create: Create) -> None:
+    first, second = create(), create()
+    if isinstance(first, MemorySessions):
+        second = first
+    value = await first.start(OWNER)
+    session = await find(second, value)
+    assert await second.find(value, is_read_only=False) == session
+    await first.end(value)
+    assert await second.find(value, is_read_only=False) is None
+    assert await second.find(value) is None  # this process knows it now
+
+
+class SlowSessions(DatabaseSessions):
+    """Sessions whose reads end later than the database has answered."""
+
+    def __init__(self, database: Database) -> None:
+        self.has_answer, self.may_return = threading.Event(), threading.Event()
+        super().__init__(database)
+
+    def _select(self, value: str, digest: bytes) -> StoredSession | None:
+        stored = super()._select(value, digest)
+        self.has_answer.set()
+        assert self.may_return.wait(30)
+        return stored
+
+
+async def test_session_that_ends_while_it_is_read_is_not_cached(database: Database) -> None:
+    sessions = SlowSessions(database)
+    value = await sessions.start(OWNER)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sessions.find, value)
+        await anyio.to_thread.run_sync(sessions.has_answer.wait, 30)
+        await sessions.end(value)
+        sessions.may_return.set()
+    assert await sessions.find(value) is None
 
 
 @node_test
