@@ -271,6 +271,9 @@ class AuthenticationMiddleware:
         path = scope["path"]
         if path.startswith(_PUBLIC_PREFIXES):
             return None
+        if path in _LOGIN_PATHS or (scope["method"] not in ("GET", "HEAD") and not is_mcp_path(path)):
+            # Nodes compute the same tokens of forms, also one that was started while the database was down.
+            await self._sessions.load_key()
         caller = await self._find_caller(scope)
         if isinstance(caller, Caller) and caller.principal is not None:
             required_scope = self._find_required_scope(scope)

@@ -63,6 +63,9 @@ class MemorySessions:
         """End a session, if it exists."""
         self._sessions.pop(digest_value(value), None)
 
+    async def load_key(self) -> None:
+        """Do nothing: the key is that of this process."""
+
     def compute_csrf_token(self, name: bytes) -> str:
         """Return the CSRF token for a session's digest or a caller's name."""
         return hmac.digest(self._key, name, "sha256").hex()

@@ -46,6 +46,9 @@ class Sessions(Protocol):
     async def end(self, value: str) -> None:
         """End a session, if it exists."""
 
+    async def load_key(self) -> None:
+        """Load the key of CSRF tokens, if it could not be read before."""
+
     def compute_csrf_token(self, name: bytes) -> str:
         """Return the CSRF token for a session's digest or a caller's name. No other server can compute it."""
 

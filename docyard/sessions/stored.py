@@ -107,6 +107,10 @@ class StoredSessions(ABC):
         if digest in self._cache:
             self._cache.put(digest, (self._clock(), None))
 
+    async def load_key(self) -> None:
+        """Load the key that nodes share, if the database was down before."""
+        await to_thread.run_sync(self._load_key)
+
     def compute_csrf_token(self, name: bytes) -> str:
         """Return the CSRF token for a session's digest or a caller's name."""
         return hmac.digest(self._key, name, "sha256").hex()

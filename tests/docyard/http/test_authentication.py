@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +13,20 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from docyard.caller import READ_SCOPE, WRITE_SCOPE, Principal
+from docyard.caller import READ_SCOPE, SCOPES, WRITE_SCOPE, Principal
 from docyard.database.errors import DatabaseUnavailable
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, TokenVerifier
 from docyard.http.login_page import MAX_FORM_BYTES
 from docyard.identity.rules import Role, Rule
 from docyard.identity.users import Users
 from docyard.identity.verifier import Authenticated, TokenRefusal, digest_token_key
+from docyard.sessions.engine import open_engine_sessions
 from docyard.sessions.memory import MemorySessions
 from index.postgres.options import create_engine_options
 from index.postgres.shared_tokens import PostgresTokenStorage
 from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
+from tests.postgres_server import run_postgres
 from workspace.policy.shared_tokens import SharedTokens
 from workspace.policy.tokens import Person, Tokens
 
@@ -546,6 +549,35 @@ def test_session_ends_if_its_server_token_or_its_issuer_is_no_longer_configured(
     ):
         assert anyio.run(later_server.revalidate, owner) == owner_after
         assert anyio.run(later_server.revalidate, user) == user_after
+
+
+@pytest.mark.process
+def test_form_of_another_node_is_accepted_if_the_database_was_down_at_the_start() -> None:
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse(scope["state"]["caller"].csrf)(scope, receive, send)
+
+    with run_postgres() as server:
+        url = server.create_database()
+        first = open_engine_sessions(create_engine_options(url)._replace(repository="docs"))
+        server.stop()
+        second = open_engine_sessions(create_engine_options(url)._replace(repository="docs"))
+        app = AuthenticationMiddleware(
+            respond,
+            (),
+            second,
+            FailedLoginThrottle(delay_s=0),
+            cookie_name="session",
+            may_write=True,
+            is_proxied=False,
+            anonymous_scopes=frozenset(SCOPES),
+        )
+        client = TestClient(app)
+        csrf = first.compute_csrf_token(b"anonymous")
+        assert client.post("/edit/guide.md").text != csrf
+        server.start()
+        deadline = time.monotonic() + 30
+        while client.post("/edit/guide.md").text != csrf:
+            assert time.monotonic() < deadline
 
 
 def test_session_of_an_identity_that_no_sign_in_yields_has_ended(tmp_path: Path) -> None:
