@@ -50,6 +50,12 @@ _TABLE = """
     )
 """
 
+_SET_TIMEOUTS = """
+    SELECT set_config('lock_timeout', '5s', true),
+        set_config('idle_in_transaction_session_timeout', '5s', true)
+"""
+"""Limits of a transaction: a node that is frozen in one does not stop the sign-ins of all others."""
+
 _INSERTION_LOCK = 0x646F6379736573
 """The key of the advisory lock of insertions: two that delete the same sessions could block each other."""
 
@@ -133,12 +139,11 @@ class EngineSessions(StoredSessions):
         }
 
         def insert(connection: Connection) -> None:
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INSERTION_LOCK,))
-                for statement in (_DELETE_EXPIRED, _DELETE_OWN_OLDER, _DELETE_OLDER, _INSERT):
-                    connection.execute(statement, parameters)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INSERTION_LOCK,))
+            for statement in (_DELETE_EXPIRED, _DELETE_OWN_OLDER, _DELETE_OLDER, _INSERT):
+                connection.execute(statement, parameters)
 
-        self._run(insert)
+        self._run_transaction(insert)
 
     def _select(self, value: str, digest: bytes) -> StoredSession | None:
         row = self._run(lambda connection: connection.execute(_SELECT, (self._repository, digest)).fetchone())
@@ -153,7 +158,7 @@ class EngineSessions(StoredSessions):
         return StoredSession(authenticated, created_at, last_used_at)
 
     def _mark_used(self, digest: bytes, now_ms: int) -> None:
-        self._run(
+        self._run_transaction(
             lambda connection: connection.execute(
                 "UPDATE docyard_sessions SET last_used_at = %s WHERE repository = %s AND digest = %s",
                 (now_ms, self._repository, digest),
@@ -161,12 +166,22 @@ class EngineSessions(StoredSessions):
         )
 
     def _delete(self, digest: bytes) -> None:
-        self._run(
+        self._run_transaction(
             lambda connection: connection.execute(
                 "DELETE FROM docyard_sessions WHERE repository = %s AND digest = %s",
                 (self._repository, digest),
             )
         )
+
+    def _run_transaction(self, work: Callable[[Connection], object]) -> None:
+        """Call `work` in a transaction that waits for no lock for long. Raises DatabaseUnavailable."""
+
+        def run(connection: Connection) -> None:
+            with connection.transaction():
+                connection.execute(_SET_TIMEOUTS)
+                work(connection)
+
+        self._run(run)
 
     def _run(self, work: Callable[[Connection], T]) -> T:
         """Call `work` with a connection; create the table if it is missing. Raises DatabaseUnavailable."""

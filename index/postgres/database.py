@@ -166,6 +166,11 @@ def _describe_failure(error: psycopg.Error) -> EngineUnavailable | None:
             "the engine's database is read-only",
             fix="Name the primary server in the URL, and the replica in the URL for reads.",
         )
+    if code in ("55P03", "25P03"):  # lock_timeout, idle_in_transaction_session_timeout
+        return EngineUnavailable(
+            "a transaction in the engine's database waits for too long",
+            fix="Repeat the call. If this lasts, end the transaction that holds the lock (pg_stat_activity).",
+        )
     if code in ("42501", "3F000"):
         return build_missing_right()
     driver = _driver()

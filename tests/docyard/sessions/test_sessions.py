@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -20,13 +21,14 @@ from docyard.database.schema import upgrade_schema
 from docyard.database.tables import SESSIONS
 from docyard.identity.verifier import Authenticated, digest_token_key
 from docyard.sessions.database import DatabaseSessions
-from docyard.sessions.engine import EngineSessions
+from docyard.sessions.engine import _INSERTION_LOCK, EngineSessions
 from docyard.sessions.memory import MemorySessions
 from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions, digest_value
 from docyard.sessions.stored import CACHE_S, StoredSession
 from index.postgres.options import create_engine_options
 from index.storage.keys import _load_user_key
 from tests.databases import *  # noqa: F403
+from tests.pgbouncer import find_pgbouncer, run_pgbouncer
 from tests.postgres_server import PostgresServer, run_postgres
 from workspace.policy.tokens import Person
 
@@ -380,6 +382,58 @@ async def test_rows_of_nodes_contain_no_cookie_and_no_digest_of_a_token(
     assert (await find(open_node(url, clock), values[0])).owner == owner
 
 
+@node_test
+async def test_lock_that_another_program_holds_delays_a_sign_in_for_a_limited_time(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    url = postgres.create_database()
+    node = open_node(url, clock)
+    value = await node.start(OWNER)
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INSERTION_LOCK,))
+        connection.execute("DELETE FROM docyard_sessions")
+        for use in (partial(node.start, OWNER), partial(node.end, value)):
+            with pytest.raises(DatabaseUnavailable, match="waits for too long"):
+                await use()
+        connection.rollback()
+    await node.end(value)
+    await node.start(OWNER)
+
+
+@node_test
+async def test_node_that_is_frozen_in_a_sign_in_stops_no_other_one(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    url = postgres.create_database()
+    first, second = open_node(url, clock), open_node(url, clock)
+    await second.start(OWNER)
+    is_locked, may_continue = threading.Event(), threading.Event()
+
+    def freeze(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INSERTION_LOCK,))
+        is_locked.set()
+        assert may_continue.wait(30)
+        connection.execute("SELECT 1")
+
+    async def sign_in_at_first() -> None:
+        with pytest.raises(DatabaseUnavailable):
+            await anyio.to_thread.run_sync(first._run_transaction, freeze)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sign_in_at_first)
+        await anyio.to_thread.run_sync(is_locked.wait, 30)
+        for _ in range(30):
+            try:
+                await second.start(OWNER)
+            except DatabaseUnavailable:
+                continue
+            break
+        else:
+            pytest.fail("the frozen node still has the lock")
+        may_continue.set()
+    await first.start(OWNER)
+
+
 DAMAGED_OWNERS = {
     "no JSON": lambda fields: "x",
     "null": lambda fields: "null",
@@ -454,6 +508,43 @@ async def test_sessions_that_begin_at_once_on_two_nodes_keep_the_limit(
         for number in range(20):
             tasks.start_soon(nodes[number % 2].start, PERSON_OWNER)
     assert len(read_rows(url)) == 3
+
+
+@node_test
+async def test_nodes_share_sessions_through_a_pooler_of_transactions(
+    postgres: PostgresServer, clock: Clock
+) -> None:
+    program = find_pgbouncer()
+    if program is None:
+        pytest.skip("PgBouncer is not installed")
+    url = postgres.create_database()
+    with run_pgbouncer(program, postgres) as port:
+        pooler_url = url.replace(f":{postgres.port}/", f":{port}/")
+        nodes = [open_node(pooler_url, clock, max_own_sessions=3) for _ in range(2)]
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(nodes[number % 2].start, PERSON_OWNER)
+        value = await nodes[0].start(PERSON_OWNER)
+        assert (await find(nodes[1], value)).owner == PERSON_OWNER
+        assert len(read_rows(url)) == 3
+        await nodes[1].end(value)
+        assert await nodes[0].find(value) is None
+        with psycopg.connect(url) as connection:
+            [(count,)] = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        assert count == 0
+
+
+@node_test
+async def test_table_that_was_dropped_is_created_again(postgres: PostgresServer, clock: Clock) -> None:
+    url = postgres.create_database()
+    node = open_node(url, clock)
+    value = await node.start(OWNER)
+    execute(url, "DROP TABLE docyard_sessions")
+    assert await node.find(value) is None
+    execute(url, "DROP TABLE docyard_sessions")
+    await node.end(value)
+    execute(url, "DROP TABLE docyard_sessions")
+    assert await node.find(await node.start(OWNER)) is not None
 
 
 @node_test
