@@ -91,6 +91,10 @@ _SELECT = """
 
 
 _COOKIE_SUFFIX_CHARS = 12
+_OTHER_FORM = (
+    "the table docyard_sessions has another form",
+    "Run `DROP TABLE docyard_sessions`: the next sign-in creates it, and people sign in again.",
+)
 
 
 class EngineSessions(StoredSessions):
@@ -185,11 +189,19 @@ class EngineSessions(StoredSessions):
 
     def _run(self, work: Callable[[Connection], T]) -> T:
         """Call `work` with a connection; create the table if it is missing. Raises DatabaseUnavailable."""
+        import psycopg
+
         try:
             return self._database.run(lambda connection: run_with_tables(connection, (_TABLE,), work))
         except EngineUnavailable as error:
-            log.warning("sessions cannot be used: %s", StateText(f"{error.message}. {error.fix}"))
-            raise DatabaseUnavailable.from_engine(error) from error
+            raise _report(DatabaseUnavailable.from_engine(error)) from error
+        except (psycopg.ProgrammingError, psycopg.IntegrityError, psycopg.DataError) as error:
+            raise _report(DatabaseUnavailable("schema", *_OTHER_FORM)) from error
+
+
+def _report(failure: DatabaseUnavailable) -> DatabaseUnavailable:
+    log.warning("sessions cannot be used: %s", StateText(f"{failure.message}. {failure.fix}"))
+    return failure
 
 
 def open_engine_sessions(engine: EngineOptions) -> EngineSessions:

@@ -188,5 +188,6 @@ def build_missing_right() -> EngineUnavailable:
     """Return the error for a user who may not create tables, or not change those that exist."""
     return EngineUnavailable(
         "the user of the engine's database may not create or change its tables",
-        fix="Grant this user CREATE on the schema: `GRANT CREATE ON SCHEMA public TO …`.",
+        fix="Grant this user CREATE on the schema: `GRANT CREATE ON SCHEMA public TO …`. If the user has "
+        "it, `docyard doctor` names the tables that the user may not read or change.",
     )

@@ -535,6 +535,29 @@ async def test_nodes_share_sessions_through_a_pooler_of_transactions(
 
 
 @node_test
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "ALTER TABLE docyard_sessions RENAME COLUMN owner TO other",
+        "ALTER TABLE docyard_sessions ADD CONSTRAINT other CHECK (owner = '') NOT VALID",
+        "DROP TABLE docyard_sessions; CREATE VIEW docyard_sessions AS SELECT 1 AS x",
+    ],
+)
+async def test_table_of_another_form_is_reported(
+    postgres: PostgresServer, clock: Clock, caplog: pytest.LogCaptureFixture, damage: LiteralString
+) -> None:
+    url = postgres.create_database()
+    node = open_node(url, clock)
+    await node.start(OWNER)
+    execute(url, damage)
+    with pytest.raises(DatabaseUnavailable, match="docyard_sessions has another form") as error:
+        await node.start(OWNER)
+    assert error.value.reason == "schema"
+    assert "DROP" in error.value.fix
+    assert "docyard_sessions has another form" in caplog.text
+
+
+@node_test
 async def test_table_that_was_dropped_is_created_again(postgres: PostgresServer, clock: Clock) -> None:
     url = postgres.create_database()
     node = open_node(url, clock)
@@ -545,6 +568,18 @@ async def test_table_that_was_dropped_is_created_again(postgres: PostgresServer,
     await node.end(value)
     execute(url, "DROP TABLE docyard_sessions")
     assert await node.find(await node.start(OWNER)) is not None
+
+
+@node_test
+async def test_user_without_rights_on_the_table_is_reported(postgres: PostgresServer, clock: Clock) -> None:
+    url = postgres.create_database()
+    value = await open_node(url, clock).start(OWNER)
+    execute(url, "CREATE ROLE sessions_reader LOGIN")
+    node = open_node(url.replace("//docyard@", "//sessions_reader@"), clock)
+    for use in (partial(node.find, value), partial(node.start, OWNER), partial(node.end, value)):
+        with pytest.raises(DatabaseUnavailable, match="may not create or change its tables") as error:
+            await use()
+        assert "docyard doctor" in error.value.fix
 
 
 @node_test
