@@ -200,6 +200,7 @@ _UNAVAILABLE_FIX = (
     "Try again in a moment. If this lasts, tell the server's operator: the log of the server has the reason."
 )
 _BEARER_FIX = "Send the header Authorization: Bearer TOKEN."
+_FORM_FIX = f"Go back and copy your text, sign in at {LOGIN_PATH}, and send the form from the page again."
 _FEED_FIX = "Send a token as the password, with any user name, or the header Authorization: Bearer TOKEN."
 _BASIC_CHALLENGE = 'Basic realm="docyard", charset="UTF-8"'
 
@@ -320,6 +321,10 @@ class AuthenticationMiddleware:
         if _is_feed(scope):
             return _add_basic_challenge(
                 build_refusal(scope, 401, "the request has no token", _FEED_FIX, headers)
+            )
+        if _is_form(scope):
+            return build_refusal(
+                scope, 401, "the form was not accepted: you are signed out", _FORM_FIX, headers
             )
         return build_refusal(scope, 401, "the request has no token", _BEARER_FIX, headers)
 
@@ -489,6 +494,12 @@ class AuthenticationMiddleware:
 
 def _is_feed(scope: Scope) -> bool:
     return scope["method"] in ("GET", "HEAD") and str(scope["path"]).startswith(FEED_PREFIX)
+
+
+def _is_form(scope: Scope) -> bool:
+    """Return True if a browser sends a form of a page."""
+    accepts_page = "text/html" in Headers(scope=scope).get("accept", "")
+    return scope["method"] == "POST" and accepts_page and not is_mcp_path(scope["path"])
 
 
 def _read_secret(header: str, *, accepts_basic: bool) -> str | None:

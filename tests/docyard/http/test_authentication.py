@@ -390,6 +390,15 @@ def test_no_response_contains_a_token(token_app: RunningApp, ana_token: str) -> 
     assert "wrong-token" not in token_app.new_client().get("/", params={"token": "wrong-token"}).text
 
 
+def test_form_whose_session_has_ended_says_how_to_send_it_again(token_app: RunningApp) -> None:
+    client = token_app.new_client()
+    response = client.post("/logout", data={"csrf": "x"}, headers=HTML_HEADERS)
+    assert response.status_code == 401
+    assert "you are signed out" in response.text
+    assert "sign in at /login" in response.text
+    assert "Bearer TOKEN" in client.post("/logout", data={"csrf": "x"}).text
+
+
 def test_anonymous_request_that_needs_more_scopes_returns_401() -> None:
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(scope["state"]["caller"].principal.key)(scope, receive, send)
