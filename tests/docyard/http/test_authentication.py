@@ -390,7 +390,7 @@ def test_no_response_contains_a_token(token_app: RunningApp, ana_token: str) -> 
     assert "wrong-token" not in token_app.new_client().get("/", params={"token": "wrong-token"}).text
 
 
-def test_form_whose_session_has_ended_says_how_to_send_it_again(token_app: RunningApp) -> None:
+def test_form_of_a_session_that_has_ended_is_answered_with_what_to_do(token_app: RunningApp) -> None:
     client = token_app.new_client()
     response = client.post("/logout", data={"csrf": "x"}, headers=HTML_HEADERS)
     assert response.status_code == 401
