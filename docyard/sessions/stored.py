@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
 from docyard.database.errors import DatabaseUnavailable
 from docyard.identity.verifier import Authenticated
@@ -35,6 +35,9 @@ MAX_SESSIONS = 10_000
 
 MAX_OWN_SESSIONS = 100
 """The number of sessions of one principal, who could otherwise end the sessions of all others."""
+
+MAX_READS = 8
+"""The number of sessions that are read at once: anyone can send cookies, and a read needs a connection."""
 
 _USE_INTERVAL_S = 300.0  # between two updates of the time of the last use
 
@@ -70,6 +73,7 @@ class StoredSessions(ABC):
         self._max_sessions = max_sessions
         self._cache: LRUCache[bytes, tuple[float, Session | None]] = LRUCache(max_sessions)
         self._end_count = 0
+        self._read_limiter: CapacityLimiter | None = None
         self._load_key()
 
     async def start(self, owner: Authenticated) -> str:
@@ -90,8 +94,10 @@ class StoredSessions(ABC):
         cached = self._cache.find(digest)
         if is_read_only and cached is not None and 0 <= now - cached[0] < CACHE_S:
             return cached[1]
+        if self._read_limiter is None:
+            self._read_limiter = CapacityLimiter(MAX_READS)
         end_count = self._end_count
-        session = await to_thread.run_sync(self._read, value, digest)
+        session = await to_thread.run_sync(self._read, value, digest, limiter=self._read_limiter)
         if session is None:  # guesses would fill the cache
             if cached is not None:
                 self._cache.put(digest, (now, None))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import anyio
+import anyio.lowlevel
 import psycopg
 import pytest
 from sqlalchemy import func, select, update
@@ -24,7 +25,7 @@ from docyard.sessions.database import DatabaseSessions
 from docyard.sessions.engine import _INSERTION_LOCK, EngineSessions
 from docyard.sessions.memory import MemorySessions
 from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions, digest_value
-from docyard.sessions.stored import CACHE_S, StoredSession
+from docyard.sessions.stored import CACHE_S, MAX_READS, StoredSession
 from index.postgres.options import create_engine_options
 from index.storage.keys import _load_user_key
 from tests.databases import *  # noqa: F403
@@ -327,9 +328,13 @@ class SlowSessions(DatabaseSessions):
 
     def __init__(self, database: Database) -> None:
         self.has_answer, self.may_return = threading.Event(), threading.Event()
+        self.read_count = 0
+        self._lock = threading.Lock()
         super().__init__(database)
 
     def _select(self, value: str, digest: bytes) -> StoredSession | None:
+        with self._lock:
+            self.read_count += 1
         stored = super()._select(value, digest)
         self.has_answer.set()
         assert self.may_return.wait(30)
@@ -345,6 +350,19 @@ async def test_session_that_ends_while_it_is_read_is_not_cached(database: Databa
         await sessions.end(value)
         sessions.may_return.set()
     assert await sessions.find(value) is None
+
+
+async def test_flood_of_cookies_reads_few_sessions_at_once(database: Database) -> None:
+    sessions = SlowSessions(database)
+    async with anyio.create_task_group() as tasks:
+        for number in range(50):
+            tasks.start_soon(sessions.find, f"guess {number}")
+        while sessions.read_count < MAX_READS:
+            await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
+        assert sessions.read_count == MAX_READS
+        sessions.may_return.set()
+    assert sessions.read_count == 50
 
 
 @node_test
