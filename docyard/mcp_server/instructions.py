@@ -9,7 +9,16 @@ _WRITE_INTRODUCTION = (
     "Markdown specifications, checklists and reviews in a Git repository; each call that changes something "
     "makes one commit."
 )
-_WRITING_TOOLS = frozenset(("edit_document", "complete_task", "restore_document", "create_proposal"))
+_WRITING_TOOLS = frozenset(
+    (
+        "edit_document",
+        "complete_task",
+        "restore_document",
+        "create_proposal",
+        "claim_task",
+        "comment_document",
+    )
+)
 _WRITE_ADVICE = (
     "A call with {} explains the tool; every error contains a working example, many answers a next_step."
 )
@@ -54,6 +63,8 @@ def _list_calls(tools: Collection[str]) -> Iterator[str]:
         )
     elif "complete_task" in tools:
         yield 'Tasks: complete_task {file, slug: "tasks[0]"} ticks one, reopen_task unticks it.'
+    if "list_tasks" in tools:
+        yield f"Plan: list_tasks {{}}{' → claim_task' if 'claim_task' in tools else ''}."
     if "search_docs" in tools:
         yield "Find: search_docs {query} → get_doc {chunk_id} of the subsection with the answer."
         if "search_documents" in tools:
@@ -76,3 +87,5 @@ def _list_calls(tools: Collection[str]) -> Iterator[str]:
         yield f"Propose: {opening}; update_proposal {{proposal}} submits and comments."
     elif "view_proposal" in tools:
         yield "Proposals: view_proposal {} lists them."
+    if "list_comments" in tools:
+        yield f"Comments: list_comments {{}}{' → comment_document' if 'comment_document' in tools else ''}."

@@ -44,6 +44,13 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("complete_task", {"file": "one.md", "slug": "tasks[0]"}),
     ("complete_task", {"file": "one.md", "slug": "tasks[0]", "idempotency_key": "t"}),
     ("complete_task", {"file": "one.md", "slug": "tasks[0]", "idempotency_key": "t"}),
+    ("list_tasks", {}),
+    ("list_tasks", {"ready": True, "limit": 1}),
+    ("plan_task", {}),
+    ("plan_task", {"file": "api.md", "slug": "tasks[0]", "id": "first"}),
+    ("claim_task", {}),
+    ("claim_task", {"file": "api.md", "slug": "tasks[1]"}),
+    ("list_comments", {}),
     ("reopen_task", {}),
     ("reopen_task", {"file": "api.md", "slug": "tasks[0]"}),
     ("reopen_task", {"file": "api.md", "slug": "tasks[0]", "idempotency_key": "r"}),
@@ -119,7 +126,7 @@ def test_next_steps_and_instructions_name_only_offered_tools(
         offered_tools = server.list_tools().keys()
         instructions = server.get_instructions()
         steps = collect_next_steps(server)
-    assert steps
+    assert steps or options == SERVER_OPTIONS["comments"]  # whose tools suggest no next step
     for step in steps.values():
         assert set(TOOL_NAMES.findall(step)) <= offered_tools, steps
     assert set(TOOL_NAMES.findall(instructions)) <= offered_tools

@@ -13,6 +13,7 @@ ESCAPE = "\x1b["
 
 @pytest.mark.process
 def test_hit_is_address_line_and_snippet(run_in_terminal: RunInTerminal) -> None:
+    run_in_terminal("search", "backoff")  # builds the index, which shows its progress if it takes long
     lines = run_in_terminal("search", "backoff", "--limit", "1").rstrip("\n").split("\n")
     assert lines[:3] == ["guide.md#retries", "  guide.md:10", "  Guide > Retries"]
     assert "backoff" in lines[3].casefold()

@@ -78,7 +78,7 @@ def test_commands_of_the_page_back_up_and_restore_postgresql(
     tmp_path: Path,
 ) -> None:
     page = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
-    [dump] = re.findall(r"^`(pg_dump .*\$URL\")`", page, re.MULTILINE)
+    [dump] = re.findall(r"`(pg_dump [^`]*\$URL\")`", page)
     [restore] = re.findall(r"`(pg_restore [^`]*)`", page)
 
     def run(command: str, url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
@@ -204,6 +204,8 @@ DOCUMENT_PIECES = [
 @settings(max_examples=scale_examples(300))
 @given(st.lists(st.sampled_from(DOCUMENT_PIECES), max_size=20).map("".join))
 def test_formulas_do_not_change_the_blocks_of_a_page(text: str) -> None:
+    # In CommonMark, an underline below the lines of a table makes them a heading; a page shows a table.
+    assume(not re.search(r"\|---\|\n(?:.+\n)*[ >]*(?:=|---)\n", text))
     document = Document.parse(text.encode())
     page_text = document.text(document.front_matter_end, len(document.data))
     plain_page, math_page = (read_page(page_text, MarkdownFeatures(math=math)) for math in (False, True))
