@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -66,8 +67,19 @@ def _is_quick(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Run a quick test without fsync, and record the processes that it starts. Other tests run unchanged."""
+    """Run a quick test without fsync, and record the processes that it starts. Other tests run unchanged.
+
+    The handlers of logs are restored: those of a command that a test has run write to a stream of that test.
+    """
     _started_processes.clear()
+    handlers = list(logging.getLogger().handlers)
+    try:
+        return (yield from _run_test(item))
+    finally:
+        logging.getLogger().handlers[:] = handlers
+
+
+def _run_test(item: pytest.Item) -> Iterator[None]:
     if not _is_quick(item):
         return (yield)
 

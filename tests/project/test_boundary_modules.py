@@ -48,7 +48,12 @@ BOUNDARY_MODULES = {
     "alembic": ("docyard/database/",),
     "jwt": ("docyard/identity/",),
     "prometheus_client": ("docyard/telemetry/",),
-    "psycopg": ("docyard/database/", "docyard/nodes/lease.py", "index/postgres/"),
+    "psycopg": (
+        "docyard/database/",
+        "docyard/nodes/lease.py",
+        "docyard/sessions/engine.py",
+        "index/postgres/",
+    ),
     "pyarrow": ("docyard/records/",),
     "pydantic_settings": ("docyard/settings/",),
     "sqlalchemy": (
