@@ -170,7 +170,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a session that ended in another process permits no change",
-        "docyard/sessions/stored.py",
+        "docyard/sessions/storage.py",
         "if is_read_only and cached is not None",
         "if cached is not None",
         ("tests/docyard/sessions/test_sessions.py",),

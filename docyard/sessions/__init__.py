@@ -4,5 +4,5 @@ database.py   sessions in the database of a server of organizations, which all w
 engine.py     sessions in the database of an engine, which all nodes of a repository share
 memory.py     sessions in the memory of one process
 sessions.py   the protocol of all kinds
-stored.py     what the kinds in a database have in common: the cache and the limits
+storage.py    what the kinds in a database have in common: the cache and the limits
 """

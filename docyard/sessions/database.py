@@ -12,7 +12,7 @@ from docyard.caller import Principal
 from docyard.database.tables import SESSIONS
 from docyard.identity.verifier import Authenticated
 from docyard.sessions.sessions import digest_value
-from docyard.sessions.stored import MAX_OWN_SESSIONS, MAX_SESSIONS, Expiry, StoredSession, StoredSessions
+from docyard.sessions.storage import MAX_OWN_SESSIONS, MAX_SESSIONS, Expiry, StoredSession, StoredSessions
 from index.storage.keys import USER_KEYS, SigningKeys
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from docyard.caller import Principal
 from docyard.database.errors import DatabaseUnavailable
 from docyard.identity.verifier import Authenticated
 from docyard.sessions.sessions import digest_value
-from docyard.sessions.stored import MAX_OWN_SESSIONS, MAX_SESSIONS, Expiry, StoredSession, StoredSessions
+from docyard.sessions.storage import MAX_OWN_SESSIONS, MAX_SESSIONS, Expiry, StoredSession, StoredSessions
 from docyard.telemetry.logs import StateText
 from index.port import EngineUnavailable
 from index.postgres.heads import run_with_tables

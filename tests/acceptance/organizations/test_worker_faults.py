@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from docyard.database.tables import GROUP_RULES, NAMESPACES, SEARCH_QUERIES, SESSIONS
-from docyard.sessions.stored import CACHE_S
+from docyard.sessions.storage import CACHE_S
 from tests.acceptance.organizations.servers import MCP_PATH, OrganizationsServer, Reply, Site, wait_until
 from tests.acceptance.server import build_user_environment
 from tests.databases import postgres  # noqa: F401

@@ -21,7 +21,7 @@ from docyard.http.organizations_server import build_organizations_app
 from docyard.http.settings import build_http_settings
 from docyard.identity.access_tokens import AccessTokens
 from docyard.identity.identity import build_identity
-from docyard.sessions import stored as stored_sessions
+from docyard.sessions import storage
 from docyard.sessions.database import DatabaseSessions
 from docyard.sessions.sessions import digest_value
 from docyard.settings.file import read_server_file
@@ -138,7 +138,7 @@ def test_outage_is_answered_with_503_and_ends_no_session(
     for worker in (workers.first, workers.second):  # a wrong token for the form: both know the session
         headers = {"Cookie": f"{COOKIE_NAME}={cookie}"}
         assert worker.post("/logout", data={"csrf": "wrong"}, headers=headers).headers["location"] == "/"
-    monkeypatch.setattr(stored_sessions, "CACHE_S", 0.0)
+    monkeypatch.setattr(storage, "CACHE_S", 0.0)
     moved = workers.folder.rename(workers.folder.with_name("moved"))
     workers.service.database.close()
     headers = {"Cookie": f"{COOKIE_NAME}={cookie}"}

@@ -25,7 +25,7 @@ from docyard.sessions.database import DatabaseSessions
 from docyard.sessions.engine import _INSERTION_LOCK, EngineSessions
 from docyard.sessions.memory import MemorySessions
 from docyard.sessions.sessions import MAX_IDLE_S, MAX_SESSION_S, Session, Sessions, digest_value
-from docyard.sessions.stored import CACHE_S, MAX_READS, StoredSession
+from docyard.sessions.storage import CACHE_S, MAX_READS, StoredSession
 from index.postgres.options import create_engine_options
 from index.storage.keys import _load_user_key
 from tests.databases import *  # noqa: F403
